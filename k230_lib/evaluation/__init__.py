@@ -1,0 +1,3 @@
+"""From results to accuracy, agreement and comparison. Pure."""
+
+from __future__ import annotations

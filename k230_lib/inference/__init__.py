@@ -1,0 +1,3 @@
+"""Run samples on boards: queue, console frames, results files, engine."""
+
+from __future__ import annotations

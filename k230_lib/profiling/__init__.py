@@ -1,0 +1,3 @@
+"""From ETDump and ETRecord to tables."""
+
+from __future__ import annotations

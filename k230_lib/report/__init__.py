@@ -1,0 +1,3 @@
+"""Tables, plots and pages for people."""
+
+from __future__ import annotations
