@@ -91,6 +91,20 @@ class SshShell:
         return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
+def with_deadline(script: str, seconds: float) -> str:
+    """A script that runs ``script`` and kills it when it takes longer than ``seconds``.
+
+    The board has no ``timeout``. The inner shell gets the caller's standard input, which a
+    background job would lose; its status is kept (137 when it was killed).
+    """
+    return (
+        f"exec 3<&0\n( {script}\n) <&3 3<&- & job=$!\n"
+        f"( sleep {max(1, round(seconds))}; kill -9 $job ) </dev/null >/dev/null 2>&1 3<&- &\n"
+        "guard=$!\n"
+        "wait $job; rc=$?; kill $guard 2>/dev/null; exit $rc"
+    )
+
+
 def checked(shell: BoardShell, script: str, *, stdin: bytes | None = None) -> str:
     """Run ``script`` and return its standard output as text.
 
