@@ -54,6 +54,14 @@ class AnsibleShell:
             ) from failure
         return CommandResult(rc, stdout, stderr)
 
+    def reset(self) -> None:
+        """Drop a kept connection, so that the next call makes a new one."""
+        try:
+            self._connection.reset()
+        except AnsibleConnectionFailure:
+            # There was none to drop: what is wanted is so already.
+            return
+
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]

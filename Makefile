@@ -1,0 +1,86 @@
+# Two commands for newcomers: `make demo` and `make test`. `make help` lists the rest.
+PYTHON  ?= python3.11
+VENV    := .venv
+BIN     := $(CURDIR)/$(VENV)/bin
+export PATH := $(BIN):/usr/local/sbin:/usr/sbin:/sbin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# What virtual boards and the native runner need; Debian names.
+SYSTEM_PACKAGES := busybox-static dosfstools e2fsprogs fuse fusefat g++ git iproute2 mtools \
+                   openssh-client openssh-server parted util-linux
+# What the kernel tests need besides: riscv64 code, compiled in both spellings of the intrinsics.
+TEST_PACKAGES   := clang-15 clang-19 g++-riscv64-linux-gnu lld-19 qemu-user
+
+.DEFAULT_GOAL := help
+.PHONY: help demo boards boards-down setup setup-test packages test-packages lint unit integration test faults clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: setup ## two virtual boards, one trained model, one accuracy report
+	@set -e; trap 'ansible-playbook playbooks/virtual_boards.yml -e virtual_boards_state=absent >/dev/null' EXIT; \
+	trap 'exit 130' INT TERM; \
+	ansible-playbook playbooks/virtual_boards.yml; \
+	ansible-playbook evaluate.yml
+
+boards: setup ## start the two virtual boards of inventory/virtual and leave them running
+	ansible-playbook playbooks/virtual_boards.yml
+
+boards-down: setup ## stop them; their cards are kept
+	ansible-playbook playbooks/virtual_boards.yml -e virtual_boards_state=absent
+
+setup: packages $(VENV)/.installed ## make .venv and install what is needed
+setup-test: test-packages setup $(VENV)/.installed-test
+
+packages:
+	@$(call install_packages,$(SYSTEM_PACKAGES))
+
+test-packages: packages
+	@$(call install_packages,$(TEST_PACKAGES))
+
+$(VENV)/.installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+	  echo "no venv module: apt-get install python3-venv (or set PYTHON to a Python 3.11)" >&2; exit 1; }
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/.installed
+	$(BIN)/pip install --quiet --editable '.[test]'
+	@touch $@
+
+lint: setup-test ## ruff, mypy --strict, yamllint, ansible-lint (production profile)
+	ruff check .
+	ruff format --check .
+	mypy
+	yamllint --strict .
+	ansible-lint --offline --profile production
+
+unit: setup-test ## unit tests: no root, no board, under two minutes
+	pytest tests/unit
+
+integration: setup-test ## virtual boards, real tools, real model
+	pytest tests/integration -m 'not fault'
+
+test: lint ## everything that the gate runs
+	pytest tests/unit tests/integration -m 'not fault'
+
+faults: setup-test ## long fault and scale runs
+	pytest tests/faults tests/integration -m fault
+
+clean: ## remove products of runs; .venv, runs/ and board cards are kept
+	rm -rf artifacts build kernels/build* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# install_packages LIST: as root install what is missing, else print the one command.
+define install_packages
+missing=$$(for p in $(1); do \
+  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || printf '%s ' $$p; done); \
+if [ -n "$$missing" ]; then \
+  if [ "$$(id -u)" = 0 ]; then \
+    echo "installing Debian packages: $$missing"; \
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+      apt-get install -qq -y --no-install-recommends $$missing >/dev/null; \
+  else \
+    echo "Debian packages are missing; run: sudo apt-get install --no-install-recommends $$missing" >&2; exit 1; \
+  fi; \
+fi
+endef
