@@ -11,6 +11,7 @@ from .dataset.commands import app as dataset_app
 from .errors import K230Error
 from .inference.commands import app as inference_app
 from .model.commands import app as model_app
+from .play import play
 from .profiling.commands import app as profiling_app
 from .runner.commands import app as runner_app
 from .virtual.commands import app as boards_app
@@ -27,6 +28,9 @@ app.add_typer(dataset_app, name="dataset", help="Turn labelled images into packe
 app.add_typer(runner_app, name="runner", help="Build and check the program for the board.")
 app.add_typer(inference_app, name="run", help="Look at runs: status, report.")
 app.add_typer(profiling_app, name="profile", help="Tables and reports from ETDump files.")
+app.command("play", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
+    play
+)
 
 
 @app.callback(invoke_without_command=True)
