@@ -94,7 +94,7 @@ ansible_facts:
           description: Free space by mount point.
           type: dict
         daemon:
-          description: The sharefs daemon - its C(pid), its C(program) and the text of C(/proc/ipcm).
+          description: The sharefs daemon - C(pid), C(program) and the text of C(/proc/ipcm).
           type: dict
         disk:
           description:
@@ -105,7 +105,7 @@ ansible_facts:
           description: The data partition as the kernel has it, in sectors of 512 bytes.
           type: dict
         filesystem:
-          description: What the data partition holds - C(kind), C(label), C(uuid), C(bytes), C(clean).
+          description: What the data partition holds - C(kind), C(label), C(uuid), C(bytes).
           type: dict
         sharefs:
           description:
