@@ -7,7 +7,16 @@ function(k230_embed_manifest output)
   else()
     set(manifest "{\"schema_version\": 1, \"variant\": \"${K230_VARIANT}\"}")
   endif()
-  string(STRIP "${manifest}" manifest)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+  set(flags "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
+  string(STRIP "${flags}" flags)
+  string(
+    JSON manifest SET "${manifest}" executorch
+    "{\"version\": \"${K230_EXECUTORCH_VERSION}\", \"form\": \"${K230_EXECUTORCH_FORM}\"}")
+  string(
+    JSON manifest SET "${manifest}" compiler
+    "{\"id\": \"${CMAKE_CXX_COMPILER_ID}\", \"version\": \"${CMAKE_CXX_COMPILER_VERSION}\"}")
+  string(JSON manifest SET "${manifest}" flags "\"${flags}\"")
   file(
     CONFIGURE
     OUTPUT "${output}"

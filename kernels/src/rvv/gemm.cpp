@@ -4,8 +4,8 @@
 // row being loaded while the present one is used. The order of the instructions inside a step
 // matters on an in-order core: a scalar load directly behind a vector load waits until that one
 // has left the load unit, so two multiplications stand between them.
-#include "gemm.h"
-
+#include "../isa_table.h"
+#include "primitives.h"
 #include "rvv.h"
 
 namespace k230::rvv {
@@ -16,6 +16,16 @@ using detail::GemmBlock;
 // Pointers into up to six rows of w; rows beyond R are not touched.
 struct Rows {
   const float *p0, *p1, *p2, *p3, *p4, *p5;
+
+  template <int R>
+  K230_INLINE void advance(int64_t k) {
+    p0 += k;
+    if constexpr (R > 1) p1 += k;
+    if constexpr (R > 2) p2 += k;
+    if constexpr (R > 3) p3 += k;
+    if constexpr (R > 4) p4 += k;
+    if constexpr (R > 5) p5 += k;
+  }
 };
 
 struct Scalars {
@@ -69,12 +79,12 @@ K230_INLINE void step(typename V::F32& a0, typename V::F32& a1, typename V::F32&
 
 // Two rows to memory. They are finished together so that no operation waits for the one before.
 template <class V, bool Two>
-K230_INLINE void finish(const GemmBlock& b, const float* bias, typename V::F32 p,
-                        typename V::F32 q, float* y, size_t vl) {
+K230_INLINE void finish(const GemmBlock& b, int64_t row, typename V::F32 p, typename V::F32 q,
+                        float* y, size_t vl) {
   if (b.last) {
-    if (bias != nullptr) {
-      p = V::add(p, bias[0], vl);
-      if constexpr (Two) q = V::add(q, bias[1], vl);
+    if (b.bias != nullptr) {
+      p = V::add(p, b.bias[row], vl);
+      if constexpr (Two) q = V::add(q, b.bias[row + 1], vl);
     }
     if (b.clamp) {
       p = V::max(p, b.low, vl);
@@ -119,7 +129,7 @@ K230_INLINE bool tile(const GemmBlock& b, int64_t row, int64_t col, size_t vl, b
   } else if (rest > 1) {
     K230_STEP(true, true, xa, xb, 0);
     xa = xb;
-    w.advance<R>(1);
+    w.template advance<R>(1);
     --rest;
   } else {
     K230_STEP(true, false, xa, xb, 0);
@@ -130,7 +140,7 @@ K230_INLINE bool tile(const GemmBlock& b, int64_t row, int64_t col, size_t vl, b
     K230_STEP(false, true, xb, xa, 1);
     K230_STEP(false, true, xa, xb, 2);
     K230_STEP(false, true, xb, xa, 3);
-    w.advance<R>(4);
+    w.template advance<R>(4);
   }
   if (rest > 1) {
     K230_STEP(false, true, xa, xb, 0);
@@ -160,9 +170,57 @@ K230_INLINE bool tile(const GemmBlock& b, int64_t row, int64_t col, size_t vl, b
     if constexpr (R > 5) sum = V::add(sum, a5, vl);
     nan = V::any_nan(sum, vl);
   }
-  const float* bias = b.bias != nullptr ? b.bias + row : nullptr;
-  finish<V, (R > 1)>(b, bias, a0, a1, y, vl);
-  if constexpr (R > 2) finish<V, (R > 3)>(b, bias + 2, a2, a3, y + 2 * ldy, vl);
-  if constexpr (R > 4) finish<V, (R > 5)>(b, bias + 4, a4, a5, y + 4 * ldy, vl);
+  finish<V, (R > 1)>(b, row, a0, a1, y, vl);
+  if constexpr (R > 2) finish<V, (R > 3)>(b, row + 2, a2, a3, y + 2 * ldy, vl);
+  if constexpr (R > 4) finish<V, (R > 5)>(b, row + 4, a4, a5, y + 4 * ldy, vl);
   return nan;
 }
+
+// R rows over all columns: full tiles of four registers, the rest in the smallest group that holds
+// it, because a short vector costs as much as a full one of its size.
+template <int R>
+__attribute__((noinline)) bool strip(const GemmBlock& b, int64_t row, size_t m1) {
+  const bool watch = b.last && b.clamp;
+  const bool edge_row = watch && row == 0;
+  const size_t n = static_cast<size_t>(b.n);
+  bool check = watch && (edge_row || b.edge_columns);
+  bool nan = false;
+  size_t col = 0;
+  while (n - col > 2 * m1) {
+    const size_t vl = M4::set(n - col < 4 * m1 ? n - col : 4 * m1);
+    nan |= tile<M4, R>(b, row, col, vl, check);
+    check = edge_row;
+    col += vl;
+  }
+  if (n - col > m1) {
+    nan |= tile<M2, R>(b, row, col, M2::set(n - col), check);
+  } else if (n > col) {
+    nan |= tile<M1, R>(b, row, col, M1::set(n - col), check);
+  }
+  return nan;
+}
+
+}  // namespace
+
+bool gemm(const GemmBlock& b) {
+  const size_t m1 = lanes_m1();
+  bool nan = false;
+  int64_t row = 0;
+  while (row < b.m) {
+    // 8 = 4 + 4 and 7 = 4 + 3 keep the vector unit busier than 6 + 2 and 6 + 1
+    const int64_t rest = b.m - row;
+    const int64_t rows = rest == 8 || rest == 7 ? 4 : rest < 6 ? rest : 6;
+    switch (rows) {
+      case 1: nan |= strip<1>(b, row, m1); break;
+      case 2: nan |= strip<2>(b, row, m1); break;
+      case 3: nan |= strip<3>(b, row, m1); break;
+      case 4: nan |= strip<4>(b, row, m1); break;
+      case 5: nan |= strip<5>(b, row, m1); break;
+      default: nan |= strip<6>(b, row, m1); break;
+    }
+    row += rows;
+  }
+  return nan;
+}
+
+}  // namespace k230::rvv

@@ -88,19 +88,4 @@ K230_DEFINE_GROUP(M8, m8, 4)
 // Floats in one vector register of this core.
 K230_INLINE size_t lanes_m1() { return K230_RVV(vsetvlmax_e32m1)(); }
 
-// Runs body(group, first, count) over [0, n) in full groups of four registers, then in the
-// smallest group that holds the rest: a short vector costs as much as a full one of its LMUL.
-template <class Body>
-K230_INLINE void for_each_group(size_t n, size_t m1, Body body) {
-  size_t i = 0;
-  for (; n - i > 2 * m1; i += 4 * m1 < n - i ? 4 * m1 : n - i) {
-    body(M4{}, i, 4 * m1 < n - i ? 4 * m1 : n - i);
-  }
-  if (n - i > m1) {
-    body(M2{}, i, n - i);
-  } else if (n > i) {
-    body(M1{}, i, n - i);
-  }
-}
-
 }  // namespace k230::rvv

@@ -1,0 +1,154 @@
+"""``k230 runner …``: build a runner, check one before it is deployed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError, K230Error
+from .build import BuildRequest, BuiltRunner, build_runner, needs_build
+from .checks import RunnerFacts, check_runner, model_needs
+from .operators import registered_kernels
+from .targets import TARGETS, choose_target
+
+app = typer.Typer(help="Build and check the runner.", no_args_is_help=True)
+
+_SOURCE = Path(__file__).resolve().parents[2] / "kernels"
+
+VariantOption = Annotated[str, typer.Option(help="Name in kernels/variants.yml.")]
+TargetOption = Annotated[str, typer.Option(help=f"One of {', '.join(TARGETS)}.")]
+SourceOption = Annotated[Path, typer.Option(help="The folder kernels/.")]
+OutputOption = Annotated[Path, typer.Option(help="Folder of all runners.")]
+PrefixOption = Annotated[
+    Path | None, typer.Option(help="ExecuTorch installed for the target; default: the pip package.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@app.command()
+def build(
+    *,
+    variant: VariantOption = "portable",
+    target: TargetOption = "host",
+    source: SourceOption = _SOURCE,
+    output: OutputOption = Path("artifacts/runners"),
+    prefix: PrefixOption = None,
+    tracer: Annotated[bool, typer.Option(help="With ExecuTorch's event tracer.")] = True,
+    define: Annotated[
+        list[str] | None, typer.Option(help="Further CMake entry, KEY=VALUE.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option(help="Only tell whether a build is needed.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Build a runner, unless it is up to date."""
+    request = BuildRequest(
+        variant=variant,
+        target=target,
+        source=source,
+        output=output,
+        tracer=tracer,
+        prefix=prefix,
+        defines=tuple(define or ()),
+    )
+    try:
+        if dry_run:
+            document: dict[str, Any] = {"changed": needs_build(request)}
+        else:
+            document = _built_document(build_runner(request, _to_stderr))
+    except K230Error as error:
+        _fail(error, as_json)
+    if as_json:
+        typer.echo(json.dumps(document, sort_keys=True))
+    elif dry_run:
+        typer.echo("a build is needed" if document["changed"] else "up to date")
+    else:
+        typer.echo(document["path"])
+
+
+@app.command()
+def check(
+    *,
+    runner: Annotated[Path, typer.Argument(help="The runner's file.")],
+    target: TargetOption = "host",
+    variant: Annotated[str | None, typer.Option(help="Demand this variant.")] = None,
+    vector: Annotated[bool | None, typer.Option(help="Demand V in the ISA.")] = None,
+    model: Annotated[Path | None, typer.Option(help="model.json of what will run.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell whether a board can load a runner, and whether a model can run on it."""
+    try:
+        facts = _checked(runner, target, variant, vector, model)
+    except K230Error as error:
+        _fail(error, as_json)
+    document = {
+        "machine": facts.elf.machine,
+        "static": facts.elf.static,
+        "entry": facts.elf.entry,
+        "arch": facts.elf.arch,
+        "bytes": facts.elf.size,
+        "load_pages": facts.pages,
+        "load_ms": {"value": facts.load_ms, "origin": "modelled"},
+        "manifest": facts.manifest.document if facts.manifest else None,
+    }
+    if as_json:
+        typer.echo(json.dumps(document, sort_keys=True))
+    else:
+        kind = facts.manifest.variant if facts.manifest else "prebuilt, without manifest"
+        typer.echo(
+            f"{runner}: {kind}, {facts.elf.machine}, {facts.elf.size} bytes, "
+            f"about {facts.load_ms / 1000:.1f} s to load (modelled)"
+        )
+
+
+def _checked(
+    runner: Path, target: str, variant: str | None, vector: bool | None, model: Path | None
+) -> RunnerFacts:
+    kind = choose_target(target)
+    try:
+        data = runner.read_bytes()
+        text = model.read_text("utf-8") if model else None
+        needs = model_needs(json.loads(text)) if text is not None else None
+    except OSError as error:
+        raise InputError(f"cannot read {error.filename}: {error.strerror}.") from None
+    except ValueError:
+        raise InputError(f"{model} is no JSON.", hint="export the model again.") from None
+    facts = check_runner(data, kind, name=str(runner), variant=variant, vector=vector)
+    if needs is None:
+        return facts
+    kernels = registered_kernels(runner, kind, data)
+    registered = {kernel.operator for kernel in kernels}
+    return check_runner(
+        data,
+        kind,
+        name=str(runner),
+        variant=variant,
+        vector=vector,
+        registered=registered,
+        model=needs,
+    )
+
+
+def _built_document(runner: BuiltRunner) -> dict[str, Any]:
+    return {
+        "changed": runner.changed,
+        "built": runner.built,
+        "path": str(runner.path.resolve()),
+        "manifest_path": str(runner.manifest_path.resolve()),
+        "manifest": runner.document,
+    }
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _fail(error: K230Error, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"error": str(error), "kind": type(error).__name__}))
+    else:
+        typer.echo(str(error), err=True)
+    raise typer.Exit(1)

@@ -1,0 +1,91 @@
+"""Which kernels a runner registers, asked from the runner itself where it can be started."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ..errors import RunnerError
+from .elf import operator_names
+from .targets import Target
+from .variants import Variant
+
+_SECONDS: Final = 60
+
+
+@dataclass(frozen=True)
+class RegisteredKernel:
+    """One entry of the runner's registry.
+
+    Attributes:
+        operator: e.g. ``aten::convolution.out``.
+        key: the specialised kernel key; empty for the fallback, which takes every dtype.
+    """
+
+    operator: str
+    key: str
+
+
+def parse_listing(text: str) -> tuple[RegisteredKernel, ...]:
+    """Read the output of ``k230_runner --list_operators``."""
+    kernels = []
+    for line in text.splitlines():
+        operator, tab, key = line.partition("\t")
+        if tab:
+            kernels.append(RegisteredKernel(operator, "" if key == "fallback" else key))
+    return tuple(kernels)
+
+
+def registered_kernels(path: Path, target: Target, data: bytes) -> tuple[RegisteredKernel, ...]:
+    """All kernels of the runner at ``path``.
+
+    A runner that cannot be started here (RT-Smart, or no emulator) is searched for operator
+    names instead; then every kernel counts as a fallback.
+
+    Raises:
+        RunnerError: it does not start.
+    """
+    emulator = target.emulator
+    if emulator is None or (emulator and shutil.which(emulator[0]) is None):
+        return tuple(RegisteredKernel(name, "") for name in sorted(operator_names(data)))
+    try:
+        done = subprocess.run(
+            [*emulator, str(path.resolve()), "--list_operators"],
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RunnerError(f"{path} does not start here: {error}.") from None
+    if done.returncode != 0:
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no output"]
+        raise RunnerError(f"{path} ended with status {done.returncode}: {last[0]}")
+    return parse_listing(done.stdout)
+
+
+def check_bindings(variant: Variant, kernels: Iterable[RegisteredKernel]) -> None:
+    """Prove that each operator the variant promises is served by a kernel of ours.
+
+    ExecuTorch's own kernels register without a key, so a key means one of ours.
+
+    Raises:
+        RunnerError: naming the operators that are not.
+    """
+    ours = {kernel.operator for kernel in kernels if kernel.key}
+    missing = [operator for operator in variant.operators if operator not in ours]
+    if missing:
+        raise RunnerError(
+            f"variant {variant.name} promises its own kernels for {', '.join(missing)}, "
+            "but none is registered.",
+            hint="check 'libraries' in kernels/variants.yml.",
+        )
+
+
+def missing_operators(needed: Iterable[str], registered: Iterable[str]) -> list[str]:
+    """Operators of a model that a runner lacks, sorted."""
+    return sorted(set(needed) - set(registered))

@@ -1,1 +1,0 @@
-#include "../isa_table.h"
