@@ -1,0 +1,123 @@
+"""``k230 dataset``: from labelled images to packed tensors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from ..errors import InputError
+from .layouts import Layout, Request
+from .preprocess import Dtype
+from .ticker import Ticker
+
+app = typer.Typer(no_args_is_help=True)
+
+_LAYOUTS = ("auto", "folders", "kaggle", "flat", "list", "numeric")
+_DTYPES = ("uint8", "float32")
+
+
+def _one_of(value: str, allowed: tuple[str, ...], what: str) -> str:
+    if value not in allowed:
+        raise InputError(f"{what} {value!r} is unknown", hint=f"use one of {', '.join(allowed)}.")
+    return value
+
+
+@app.command()
+def prepare(
+    images: Annotated[Path, typer.Argument(help="Folder of the images.")],
+    *,
+    model: Annotated[Path, typer.Option(help="Folder with model.json: the input contract.")],
+    name: Annotated[str, typer.Option(help="Name of the dataset's folder.")],
+    out: Annotated[Path, typer.Option(help="Folder of all datasets.")] = Path("artifacts/datasets"),
+    mapping: Annotated[
+        Path | None, typer.Option(help="Synset mapping: line number = class index.")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="LOC_val_solution.csv, val_map.txt or a list.")
+    ] = None,
+    layout: Annotated[str, typer.Option(help=f"One of {', '.join(_LAYOUTS)}.")] = "auto",
+    label_base: Annotated[
+        int | None, typer.Option(help="Number of the first class, 0 or 1.")
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option(help="uint8 (normalised on the board) or float32.")
+    ] = "uint8",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only so many images, stratified.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Which images a limit chooses.")] = 0,
+    shard_size: Annotated[int, typer.Option(min=1, help="Samples in a shard.")] = 64,
+    max_skipped: Annotated[
+        int, typer.Option(min=0, help="Unusable files that are put up with.")
+    ] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; as many as cores if unset.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether anything would be done.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One line of JSON as the last output.")
+    ] = False,
+) -> None:
+    """Decode, resize, crop and pack labelled images for a model."""
+    from ..model.contract import load
+    from . import build
+
+    request = Request(
+        images, cast(Layout, _one_of(layout, _LAYOUTS, "layout")), mapping, labels, label_base
+    )
+    settings = build.Settings(
+        name=name,
+        out=out,
+        dtype=cast(Dtype, _one_of(dtype, _DTYPES, "dtype")),
+        limit=limit,
+        seed=seed,
+        shard_size=shard_size,
+        max_skipped=max_skipped,
+        workers=workers,
+    )
+    todo = build.plan(request, load(model), settings)
+    if check:
+        changed = build.unchanged(todo) is None
+        answer = {"changed": changed, "folder": str(todo.folder), "images": len(todo.entries)}
+        text = f"{todo.folder}: {'would be prepared' if changed else 'up to date'}"
+    else:
+        done = build.prepare(todo, Ticker("prepare"))
+        counts = done.dataset.counts
+        answer = {
+            "changed": done.changed,
+            "folder": str(done.folder),
+            "shards": len(done.dataset.shards),
+            "reused_shards": done.reused,
+            "odd": dict(done.dataset.odd),
+            "labels": dict(done.dataset.labels),
+            **counts,
+        }
+        state = "prepared" if done.changed else "up to date"
+        text = (
+            f"{done.folder}: {state}, {counts['images']} images in "
+            f"{len(done.dataset.shards)} shards, {counts['skipped']} skipped"
+        )
+    print(json.dumps(answer) if as_json else text)
+
+
+@app.command()
+def digits(
+    *,
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path(
+        "artifacts/images/digits"
+    ),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One line of JSON as the last output.")
+    ] = False,
+) -> None:
+    """Write the held-out handwritten digits as image files in class folders."""
+    from .digits import write_test_images
+
+    changed = write_test_images(out)
+    answer = {"changed": changed, "folder": str(out)}
+    print(json.dumps(answer) if as_json else f"{out}: {'written' if changed else 'up to date'}")

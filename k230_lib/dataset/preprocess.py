@@ -1,0 +1,172 @@
+"""From an image file to the bytes a model computes on.
+
+The arithmetic is torchvision's evaluation transform on PIL images, restated on PIL and numpy so
+that worker processes need not import torch; tests hold the two equal bit for bit.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from ..errors import DatasetError
+from ..model.contract import Preprocessing
+
+Pixels = npt.NDArray[np.uint8]
+Tensor = npt.NDArray[np.float32]
+Dtype = Literal["float32", "uint8"]
+
+_EXIF_ORIENTATION = 0x0112
+
+_INTERPOLATION: Mapping[str, Image.Resampling] = {
+    "nearest": Image.Resampling.NEAREST,
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+}
+
+
+def decode(data: bytes) -> tuple[Image.Image, tuple[str, ...]]:
+    """Decode a whole image file to 8-bit RGB.
+
+    EXIF orientation is not applied, as in every published ImageNet figure.
+
+    Returns:
+        The image, and what is unusual about the file (for the dataset's summary).
+
+    Raises:
+        DatasetError: empty, truncated, or no image.
+    """
+    if not data:
+        raise DatasetError("empty file")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(data)) as image:
+                odd = _odd(image)
+                image.load()
+                return _to_rgb(image), odd
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as problem:
+        raise DatasetError(_reason(problem)) from None
+
+
+def _reason(problem: Exception) -> str:
+    text = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+    if isinstance(problem, UnidentifiedImageError):
+        return "not an image"
+    if "truncated" in text or "unrecognized data stream" in text or "broken data" in text:
+        return f"truncated or damaged image: {text}"
+    return f"image cannot be decoded: {text}"
+
+
+def _odd(image: Image.Image) -> tuple[str, ...]:
+    found = []
+    if image.mode != "RGB":
+        found.append(f"mode {image.mode}")
+    if image.getexif().get(_EXIF_ORIENTATION, 1) not in (0, 1):
+        found.append("exif orientation ignored")
+    if min(image.size) == 1 or max(image.size) > 10 * min(image.size):
+        found.append("extreme aspect")
+    return tuple(found)
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I;16"):
+        # PIL clips 16-bit grey to 255, which turns a picture white; the high byte keeps it, as
+        # PIL itself does for 16-bit RGB.
+        high = np.asarray(image).astype(np.uint16) >> 8
+        image = Image.fromarray(high.astype(np.uint8))
+    elif image.mode in ("I", "F"):
+        raise ValueError(f"pixels of mode {image.mode} have no defined range")
+    return image.convert("RGB")
+
+
+def pixels_of(image: Image.Image, preprocessing: Preprocessing) -> Pixels:
+    """Resize and crop.
+
+    Returns:
+        uint8, planar: [3, crop_size, crop_size].
+    """
+    try:
+        method = _INTERPOLATION[preprocessing.interpolation]
+    except KeyError:
+        raise DatasetError(
+            f"interpolation {preprocessing.interpolation!r} is not one of "
+            f"{', '.join(_INTERPOLATION)}"
+        ) from None
+    width, height = resized(image.size, preprocessing.resize_size)
+    if (width, height) != image.size:
+        try:
+            image = image.resize((width, height), method)
+        except MemoryError:
+            raise DatasetError(f"image of {image.size} is too elongated to resize") from None
+    image = _centre_crop(image, preprocessing.crop_size)
+    return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+
+
+def resized(size: tuple[int, int], shorter: int) -> tuple[int, int]:
+    """(width, height) after the shorter side became ``shorter``; the longer is cut to an int."""
+    width, height = size
+    if width <= height:
+        return shorter, int(shorter * height / width)
+    return int(shorter * width / height), shorter
+
+
+def _centre_crop(image: Image.Image, side: int) -> Image.Image:
+    width, height = image.size
+    if width < side or height < side:
+        wide, high = max(side - width, 0), max(side - height, 0)
+        borders = (wide // 2, high // 2, (wide + 1) // 2, (high + 1) // 2)
+        image = ImageOps.expand(image, borders, fill=0)
+        width, height = image.size
+    # round() to even, as torchvision does
+    top, left = round((height - side) / 2.0), round((width - side) / 2.0)
+    return image.crop((left, top, left + side, top + side))
+
+
+@lru_cache(maxsize=4)
+def _table(mean: tuple[float, ...], std: tuple[float, ...]) -> Tensor:
+    """The float32 value of every pixel value, [channels, 256].
+
+    Each step is one float32 operation on one value, so a table gives the very bits that the
+    arithmetic on the whole tensor would.
+    """
+    values = np.arange(256, dtype=np.float32) / np.float32(255)
+    rows = [(values - np.float32(m)) / np.float32(s) for m, s in zip(mean, std, strict=True)]
+    return cast(Tensor, np.stack(rows))
+
+
+def normalise(pixels: Pixels, preprocessing: Preprocessing) -> Tensor:
+    """``(pixel / 255 - mean) / std`` per channel in float32.
+
+    Args:
+        pixels: uint8 [3, H, W], or a batch of them [N, 3, H, W].
+
+    Returns:
+        float32 of the same shape.
+    """
+    table = _table(preprocessing.mean, preprocessing.std)
+    out = np.empty(pixels.shape, np.float32)
+    for channel in range(table.shape[0]):
+        np.take(table[channel], pixels[..., channel, :, :], out=out[..., channel, :, :])
+    return out
+
+
+def sample_bytes(data: bytes, preprocessing: Preprocessing, dtype: Dtype) -> bytes:
+    """The bytes stored in a shard for one image file: decode, resize, crop, maybe normalise."""
+    return encode(decode(data)[0], preprocessing, dtype)
+
+
+def encode(image: Image.Image, preprocessing: Preprocessing, dtype: Dtype) -> bytes:
+    """The bytes stored in a shard for a decoded image, little-endian."""
+    pixels = pixels_of(image, preprocessing)
+    if dtype == "uint8":
+        return pixels.tobytes()
+    return normalise(pixels, preprocessing).astype("<f4", copy=False).tobytes()

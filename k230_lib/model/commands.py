@@ -1,0 +1,98 @@
+"""``k230 model``: export models, run them on the host."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..dataset.ticker import Ticker
+from .zoo import ModelRequest
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.command()
+def export(
+    model: Annotated[str, typer.Argument(help="digits, a torchvision model, or module:function.")],
+    *,
+    weights: Annotated[
+        str | None, typer.Option(help="A .pth file, a weights enum name, or random:SEED.")
+    ] = None,
+    transforms: Annotated[
+        str | None,
+        typer.Option(help="Weights enum name whose preprocessing a .pth file was trained for."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of all models.")] = Path("artifacts/models"),
+    name: Annotated[str | None, typer.Option(help="Name of the model's folder.")] = None,
+    fold_batch_norm: Annotated[
+        bool, typer.Option(help="Fold batch norm into convolutions.")
+    ] = True,
+    constants: Annotated[
+        bool, typer.Option(help="Compute what depends on weights only at export.")
+    ] = True,
+    fuse_clamp: Annotated[
+        bool, typer.Option(help="Fuse convolution and clamp (needs a runner with our kernels).")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether anything would be done.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One line of JSON as the last output.")
+    ] = False,
+) -> None:
+    """Export a model to ExecuTorch: model.pte, model.etrecord and model.json."""
+    from .export import Passes, plan, unchanged
+    from .export import export as run
+
+    request = ModelRequest(model, weights, transforms)
+    todo = plan(request, out, name, Passes(fold_batch_norm, constants, fuse_clamp))
+    if check:
+        changed = unchanged(todo) is None
+        answer = {"changed": changed, "folder": str(todo.folder), "name": todo.name}
+        text = f"{todo.folder}: {'would be exported' if changed else 'up to date'}"
+    else:
+        done = run(todo, lambda line: print(line, file=sys.stderr, flush=True))
+        contract = done.contract
+        answer = {
+            "changed": done.changed,
+            "folder": str(done.folder),
+            "name": contract.name,
+            "pte": asdict(contract.pte),
+            "operators": list(contract.operators),
+            "planned_buffers": list(contract.planned_buffers),
+            "seconds": dict(done.seconds),
+        }
+        state = "exported" if done.changed else "up to date"
+        text = f"{done.folder}: {state}, {contract.pte.bytes} bytes"
+    print(json.dumps(answer) if as_json else text)
+
+
+@app.command()
+def host(
+    model: Annotated[Path, typer.Argument(help="Folder with model.json.")],
+    dataset: Annotated[Path, typer.Argument(help="Folder with dataset.json.")],
+    *,
+    cache: Annotated[Path, typer.Option(help="Where scores are kept.")] = Path("artifacts/host"),
+    first: Annotated[int | None, typer.Option(min=1, help="Only so many samples.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One line of JSON as the last output.")
+    ] = False,
+) -> None:
+    """Run a dataset on this machine's ExecuTorch: the reference for the boards."""
+    from ..dataset.manifest import read_manifest
+    from ..evaluation.accuracy import score
+    from .host import run_dataset
+
+    samples = list(read_manifest(dataset))[:first]
+    results = run_dataset(
+        model, dataset, cache, [sample.index for sample in samples], progress=Ticker("host")
+    )
+    figures = score(results.logits, [sample.label for sample in samples])
+    answer = {"changed": results.computed > 0, "computed": results.computed, **figures.to_json()}
+    text = f"host: {figures} ({results.computed} computed)"
+    print(json.dumps(answer) if as_json else text)
