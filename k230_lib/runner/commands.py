@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError, K230Error
+from ..errors import InputError
 from .build import BuildRequest, BuiltRunner, build_runner, needs_build
 from .checks import RunnerFacts, check_runner, model_needs
 from .operators import registered_kernels
@@ -41,7 +41,9 @@ def build(
     define: Annotated[
         list[str] | None, typer.Option(help="Further CMake entry, KEY=VALUE.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option(help="Only tell whether a build is needed.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only tell whether a build is needed.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Build a runner, unless it is up to date."""
@@ -54,23 +56,18 @@ def build(
         prefix=prefix,
         defines=tuple(define or ()),
     )
-    try:
-        if dry_run:
-            document: dict[str, Any] = {"changed": needs_build(request)}
-        else:
-            document = _built_document(build_runner(request, _to_stderr))
-    except K230Error as error:
-        _fail(error, as_json)
-    if as_json:
-        typer.echo(json.dumps(document, sort_keys=True))
-    elif dry_run:
-        typer.echo("a build is needed" if document["changed"] else "up to date")
+    if check:
+        needed = needs_build(request)
+        document: dict[str, Any] = {"changed": needed}
+        text = "a build is needed" if needed else "up to date"
     else:
-        typer.echo(document["path"])
+        document = _built_document(build_runner(request, _to_stderr))
+        text = document["path"]
+    typer.echo(json.dumps(document, sort_keys=True) if as_json else text)
 
 
-@app.command()
-def check(
+@app.command("check")
+def check_file(
     *,
     runner: Annotated[Path, typer.Argument(help="The runner's file.")],
     target: TargetOption = "host",
@@ -80,10 +77,7 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Tell whether a board can load a runner, and whether a model can run on it."""
-    try:
-        facts = _checked(runner, target, variant, vector, model)
-    except K230Error as error:
-        _fail(error, as_json)
+    facts = _checked(runner, target, variant, vector, model)
     document = {
         "machine": facts.elf.machine,
         "static": facts.elf.static,
@@ -144,11 +138,3 @@ def _built_document(runner: BuiltRunner) -> dict[str, Any]:
 
 def _to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _fail(error: K230Error, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps({"error": str(error), "kind": type(error).__name__}))
-    else:
-        typer.echo(str(error), err=True)
-    raise typer.Exit(1)
