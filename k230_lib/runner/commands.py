@@ -9,11 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError
 from .build import BuildRequest, BuiltRunner, build_runner, needs_build
-from .checks import RunnerFacts, check_runner, model_needs
-from .operators import registered_kernels
-from .targets import TARGETS, choose_target
+from .preflight import check_runner_file
+from .targets import TARGETS
 
 app = typer.Typer(help="Build and check the runner.", no_args_is_help=True)
 
@@ -77,7 +75,7 @@ def check_file(
     as_json: JsonOption = False,
 ) -> None:
     """Tell whether a board can load a runner, and whether a model can run on it."""
-    facts = _checked(runner, target, variant, vector, model)
+    facts = check_runner_file(runner, target, variant=variant, vector=vector, model=model)
     document = {
         "machine": facts.elf.machine,
         "static": facts.elf.static,
@@ -96,34 +94,6 @@ def check_file(
             f"{runner}: {kind}, {facts.elf.machine}, {facts.elf.size} bytes, "
             f"about {facts.load_ms / 1000:.1f} s to load (modelled)"
         )
-
-
-def _checked(
-    runner: Path, target: str, variant: str | None, vector: bool | None, model: Path | None
-) -> RunnerFacts:
-    kind = choose_target(target)
-    try:
-        data = runner.read_bytes()
-        text = model.read_text("utf-8") if model else None
-        needs = model_needs(json.loads(text)) if text is not None else None
-    except OSError as error:
-        raise InputError(f"cannot read {error.filename}: {error.strerror}.") from None
-    except ValueError:
-        raise InputError(f"{model} is no JSON.", hint="export the model again.") from None
-    facts = check_runner(data, kind, name=str(runner), variant=variant, vector=vector)
-    if needs is None:
-        return facts
-    kernels = registered_kernels(runner, kind, data)
-    registered = {kernel.operator for kernel in kernels}
-    return check_runner(
-        data,
-        kind,
-        name=str(runner),
-        variant=variant,
-        vector=vector,
-        registered=registered,
-        model=needs,
-    )
 
 
 def _built_document(runner: BuiltRunner) -> dict[str, Any]:

@@ -1,0 +1,55 @@
+"""Read a runner's file and a model's description and check one against the other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ..errors import InputError
+from .checks import RunnerFacts, check_runner, model_needs
+from .operators import registered_kernels
+from .targets import choose_target
+
+
+def check_runner_file(
+    runner: Path,
+    target: str,
+    *,
+    variant: str | None = None,
+    vector: bool | None = None,
+    model: Path | None = None,
+) -> RunnerFacts:
+    """What the runner is, once it is known that the target can load it and run the model.
+
+    Args:
+        target: name in ``targets.TARGETS``.
+        variant: demand this variant.
+        vector: demand V in the ISA.
+        model: ``model.json`` of what will run; its operators must be registered.
+
+    Raises:
+        InputError: a file cannot be read.
+        RunnerError: the runner is of another kind, or lacks operators.
+    """
+    kind = choose_target(target)
+    try:
+        data = runner.read_bytes()
+        text = model.read_text("utf-8") if model else None
+        needs = model_needs(json.loads(text)) if text is not None else None
+    except OSError as error:
+        raise InputError(f"cannot read {error.filename}: {error.strerror}.") from None
+    except ValueError:
+        raise InputError(f"{model} is no JSON.", hint="export the model again.") from None
+    facts = check_runner(data, kind, name=str(runner), variant=variant, vector=vector)
+    if needs is None:
+        return facts
+    registered = {kernel.operator for kernel in registered_kernels(runner, kind, data)}
+    return check_runner(
+        data,
+        kind,
+        name=str(runner),
+        variant=variant,
+        vector=vector,
+        registered=registered,
+        model=needs,
+    )
