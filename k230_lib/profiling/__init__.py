@@ -1,3 +1,1 @@
-"""From ETDump and ETRecord to tables."""
-
-from __future__ import annotations
+"""Where the time of a model goes: ETDump and ETRecord to tables, comparisons and reports."""

@@ -1,3 +1,1 @@
-"""Tables, plots and pages for people."""
-
-from __future__ import annotations
+"""Reports for people: pages, workbooks, plots and summaries."""

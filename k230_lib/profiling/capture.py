@@ -1,0 +1,116 @@
+"""The file beside a trace that says what was traced: ``capture.json``.
+
+An ETDump names neither model, board nor kernels. The action plugin writes this file when it has
+fetched and checked the trace; a trace without one is still read, with less certainty.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from .sources import read_file
+
+SCHEMA_VERSION = 1
+FILE_NAME = "capture.json"
+ETDUMP_NAME = "model.etdump"
+MEASURED_HERE = "measured_here"
+ORIGINS = (MEASURED_HERE, "modelled", "measured_on_board")
+_TRACE_AGAIN = "run profile.yml again."
+
+_ITERATION = re.compile(r"Iteration (\d+) of (\d+): ([0-9.]+) ms")
+_EXECUTED = re.compile(r"Model executed successfully (\d+) time\(s\) in ([0-9.]+) ms")
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One trace: of which model, with which kernels, on which board.
+
+    ``wall_ms`` holds the time of each traced inference as the runner's own clock saw it, or its
+    mean alone; empty when the runner did not say. ``tick_hz`` is the rate of the clock of the
+    trace. ``skip`` counts traced executions at the beginning that were warm-up.
+    """
+
+    variant: str
+    board: str
+    model: str = ""
+    origin: str = MEASURED_HERE
+    pte_sha256: str = ""
+    etdump_sha256: str = ""
+    runner_sha256: str = ""
+    executions: int = 0
+    warmup: int = 0
+    skip: int = 0
+    tick_hz: float = 1e9
+    wall_ms: tuple[float, ...] = ()
+    load_ms: float | None = None
+    started: str = ""
+    command: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """``variant on board``, for people."""
+        return f"{self.variant} on {self.board}" if self.board else self.variant
+
+
+def write_capture(folder: Path, capture: Capture) -> Path:
+    """Write ``capture.json`` into ``folder`` and return its path."""
+    path = folder / FILE_NAME
+    document = {"schema_version": SCHEMA_VERSION, **asdict(capture)}
+    path.write_text(json.dumps(document, indent=2, sort_keys=True) + "\n")
+    return path
+
+
+def read_capture(path: Path) -> Capture:
+    """Read and check a ``capture.json``.
+
+    Raises:
+        InputError: it is missing, not JSON, of another schema, or lacks a key.
+    """
+    data = read_file(path, "capture file", hint=_TRACE_AGAIN)
+    try:
+        document = json.loads(data)
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}.", hint=_TRACE_AGAIN) from error
+    found = document.get("schema_version") if isinstance(document, dict) else None
+    if found != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: schema_version {found!r}, expected {SCHEMA_VERSION}.", hint=_TRACE_AGAIN
+        )
+    return _from_document(path, document)
+
+
+def _from_document(path: Path, document: Mapping[str, Any]) -> Capture:
+    values = {key: value for key, value in document.items() if key != "schema_version"}
+    try:
+        capture = Capture(
+            **{**values, "wall_ms": tuple(float(ms) for ms in values.get("wall_ms", ()))}
+        )
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: not a capture file: {error}.", hint=_TRACE_AGAIN) from error
+    if capture.origin not in ORIGINS:
+        raise InputError(
+            f"{path}: origin {capture.origin!r}, expected one of {', '.join(ORIGINS)}.",
+            hint=_TRACE_AGAIN,
+        )
+    return capture
+
+
+def wall_times(log: str) -> tuple[float, ...]:
+    """Times of the inferences, ms, from what ``executor_runner`` prints; empty when it does not.
+
+    Releases from 1.3 print each execution, older ones only their sum: its mean is given then.
+    """
+    each = tuple(float(match[3]) for match in _ITERATION.finditer(log))
+    if each:
+        return each
+    together = _EXECUTED.search(log)
+    if together and int(together[1]):
+        return (float(together[2]) / int(together[1]),)
+    return ()

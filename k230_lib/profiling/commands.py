@@ -1,0 +1,171 @@
+"""``k230 profile report`` and ``k230 profile compare``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .compare import Comparison
+    from .profile import ModelFiles, Profile
+
+app = typer.Typer(no_args_is_help=True)
+
+_Model = Annotated[
+    Path | None,
+    typer.Option("--model", help="Folder of the model that ran: model.json, .pte, .etrecord."),
+]
+_Record = Annotated[Path | None, typer.Option("--etrecord", help="ETRecord, without a folder.")]
+_Pte = Annotated[Path | None, typer.Option("--pte", help="Its .pte, to check the ETRecord by.")]
+_Out = Annotated[Path | None, typer.Option("--out", help="Folder for tables and reports.")]
+_Hz = Annotated[
+    float, typer.Option("--tick-hz", help="Ticks per second of the trace's clock, 1e9 for ns.")
+]
+_Skip = Annotated[int, typer.Option("--skip", min=0, help="First executions to leave out.")]
+_Slower = Annotated[
+    float | None,
+    typer.Option("--fail-slower", help="Fail when a variant is slower by more than this, %."),
+]
+_OperatorSlower = Annotated[
+    float | None,
+    typer.Option("--fail-operator-slower", help="The same for each operator type of over 1 %."),
+]
+
+
+@app.command()
+def report(
+    source: Annotated[Path, typer.Argument(help="An ETDump, or a folder of profile.yml.")],
+    *,
+    model: _Model = None,
+    etrecord: _Record = None,
+    pte: _Pte = None,
+    baseline: Annotated[str | None, typer.Option(help="Variant to compare with.")] = None,
+    out: _Out = None,
+    tick_hz: _Hz = 1e9,
+    skip: _Skip = 0,
+    fail_slower: _Slower = None,
+    fail_operator_slower: _OperatorSlower = None,
+) -> None:
+    """Show where the time goes: tables, workbook, trace, plots and a one-file HTML report."""
+    from .capture import Capture
+    from .profile import load_folder, load_profile
+
+    files = _files(model, etrecord, pte)
+    if source.is_dir():
+        profiles = load_folder(source, files)
+        folder = out or source / "report"
+    else:
+        capture = Capture(variant=source.stem, board="", tick_hz=tick_hz, skip=skip)
+        profiles = (load_profile(source, capture, files),)
+        folder = out or source.parent / f"{source.stem}-report"
+    _finish(profiles, baseline, folder, fail_slower, fail_operator_slower)
+
+
+@app.command()
+def compare(
+    etdumps: Annotated[
+        list[str], typer.Argument(help="Two or more of NAME=ETDUMP; the first is the baseline.")
+    ],
+    *,
+    model: _Model = None,
+    etrecord: _Record = None,
+    pte: _Pte = None,
+    out: _Out = None,
+    tick_hz: _Hz = 1e9,
+    skip: _Skip = 0,
+    fail_slower: _Slower = None,
+    fail_operator_slower: _OperatorSlower = None,
+) -> None:
+    """Compare traces of one model made with different kernels, operator by operator."""
+    from .capture import Capture
+    from .profile import load_profile
+
+    files = _files(model, etrecord, pte)
+    profiles = []
+    for text in etdumps:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise InputError(
+                f"{text!r}: expected NAME=ETDUMP.",
+                hint="write e.g. portable=a.etdump rvv=b.etdump.",
+            )
+        capture = Capture(variant=name, board="", tick_hz=tick_hz, skip=skip)
+        profiles.append(load_profile(Path(path), capture, files))
+    folder = out or Path("profile-report")
+    _finish(tuple(profiles), profiles[0].capture.variant, folder, fail_slower, fail_operator_slower)
+
+
+def _files(model: Path | None, etrecord: Path | None, pte: Path | None) -> ModelFiles:
+    from .profile import ModelFiles, model_files
+
+    if model is not None and (etrecord or pte):
+        raise InputError(
+            "--model together with --etrecord or --pte: a model folder has both.",
+            hint="give one or the other.",
+        )
+    return model_files(model) if model is not None else ModelFiles(etrecord=etrecord, pte=pte)
+
+
+def _finish(
+    profiles: tuple[Profile, ...],
+    baseline: str | None,
+    folder: Path,
+    fail_slower: float | None,
+    fail_operator_slower: float | None,
+) -> None:
+    """Write everything, say the essentials, and fail on what is slower than allowed."""
+    from ..report.profile_report import write_profile_report
+    from .compare import Thresholds, failures
+    from .compare import compare as compare_profiles
+    from .profile import pooled
+
+    variants = pooled(profiles)
+    comparison = compare_profiles(variants, baseline) if len(variants) > 1 else None
+    limits = Thresholds(fail_slower, fail_operator_slower)
+    if comparison is None and limits != Thresholds():
+        raise InputError(
+            "a limit for slower variants, but there is only one variant.",
+            hint="profile with two or more runner variants.",
+        )
+    failed = failures(comparison, limits) if comparison else []
+    page = write_profile_report(folder, profiles, variants, comparison, failed)
+    for line in _spoken(variants, comparison):
+        typer.echo(line)
+    typer.echo(f"report: {page}")
+    for line in failed:
+        print(f"slower than allowed: {line}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(2)
+
+
+def _spoken(variants: tuple[Profile, ...], comparison: Comparison | None) -> list[str]:
+    """What a terminal needs to know: totals, the top operators, speed-up, what to do next."""
+    from .advice import next_steps
+    from .families import type_name
+
+    lines = []
+    for profile in variants:
+        totals = profile.totals
+        lines.append(
+            f"{profile.capture.label}: {totals.inference_ms:.3f} ms per inference (median of "
+            f"{totals.executions}, {profile.capture.origin})"
+        )
+        for _, row in profile.operators.head(5).iterrows():
+            name = type_name(row["operator"])
+            lines.append(f"  {row['share']:6.1%} {row['median_ms']:10.3f} ms  {name}")
+    if comparison is not None:
+        for gain in comparison.gains:
+            noise = " (within noise)" if gain.within_noise else ""
+            lines.append(
+                f"{gain.variant} is {gain.speedup:.2f}x as fast as {comparison.baseline}{noise}"
+            )
+    fastest = min(variants, key=lambda profile: profile.totals.inference_ms)
+    lines.extend(f"next: {step}" for step in next_steps(fastest, comparison)[:2])
+    notes = dict.fromkeys(note for profile in variants for note in profile.notes)
+    lines.extend(f"note: {note}" for note in notes)
+    return lines

@@ -1,0 +1,60 @@
+"""All outputs of a profile in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import EnvironmentProblemError
+from ..profiling.compare import Comparison
+from ..profiling.outputs import SUMMARY_NAME, summary_document, write_summary, write_tables
+from ..profiling.profile import Profile
+from ..profiling.trace import write_trace
+from .excel import write_workbook
+from .plots import write_plots
+from .profile_page import page
+
+PAGE_NAME = "report.html"
+WORKBOOK_NAME = "profile.xlsx"
+TRACE_NAME = "trace.json"
+
+
+def write_profile_report(
+    folder: Path,
+    profiles: Sequence[Profile],
+    variants: Sequence[Profile],
+    comparison: Comparison | None,
+    failures: Sequence[str] = (),
+) -> Path:
+    """Write tables, workbook, trace, plots and page.
+
+    Args:
+        folder: made when missing; files of an earlier report are replaced.
+        profiles: one per board and variant.
+        variants: one per variant, all boards together.
+        comparison: of the variants, when there are two or more.
+        failures: what is slower than allowed.
+
+    Returns:
+        the page's path.
+
+    Raises:
+        EnvironmentProblemError: the folder cannot be written.
+    """
+    try:
+        for part in ("tables", "plots"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+        write_tables(folder / "tables", profiles, comparison)
+        document = summary_document(variants, comparison, failures)
+        write_summary(folder / SUMMARY_NAME, document)
+        write_workbook(folder / WORKBOOK_NAME, profiles, comparison)
+        write_trace(folder / TRACE_NAME, profiles)
+        write_plots(folder / "plots", variants, comparison)
+        target = folder / PAGE_NAME
+        target.write_text(page(profiles, variants, comparison, failures), encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentProblemError(
+            f"{folder}: the report cannot be written: {error.strerror or error}.",
+            hint="give a folder with space that you may write to.",
+        ) from error
+    return target
