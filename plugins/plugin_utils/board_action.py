@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ansible.plugins.action import ActionBase
@@ -103,3 +104,18 @@ class BoardAction(ActionBase):
             display.display(f"{PROGRESS_MARK} {mark}")
         else:
             display.display(f"  {self.board}: {text}")
+
+    def byte_progress(self, what: str) -> Callable[[int, int], None]:
+        """A callback for transfers that shows bytes, rate and the time left."""
+        started = time.monotonic()
+
+        def show(done: int, total: int) -> None:
+            rate = done / max(time.monotonic() - started, 1e-3)
+            left = (total - done) / rate if rate else 0.0
+            self.progress(
+                {"event": "bytes", "what": what, "done": done, "total": total, "rate": rate},
+                f"{what}: {done / 1e6:.1f}/{total / 1e6:.1f} MB, "
+                f"{rate / 1e6:.1f} MB/s, {left:.0f} s left",
+            )
+
+        return show
