@@ -146,33 +146,35 @@ class FrameReader:
                 return
 
 
-def _whole(text: str) -> Frame | None:
-    """The frame at the start of ``text``, with at most one message inside it."""
-    ends = [match.end() for match in _CRC.finditer(text)]
-    for end in ends:
-        frame = parse_frame(text[:end])
+def _at_start(text: str) -> Frame | None:
+    """The frame that ``text`` begins with."""
+    for match in _CRC.finditer(text, 0, FRAME_MAX):
+        frame = parse_frame(text[: match.end()])
         if frame is not None:
             return frame
-    for end in ends:
-        for cut, char in enumerate(text[:end]):
-            if char not in _NOISE_STARTS:
-                continue
-            for resume in range(cut + 1, end):
-                frame = parse_frame(text[:cut] + text[resume:end])
-                if frame is not None:
-                    return frame
+    return None
+
+
+def _whole(text: str) -> Frame | None:
+    """The frame that ``text`` begins with, with at most one message inside it."""
+    frame = _at_start(text)
+    if frame is not None:
+        return frame
+    for cut, char in enumerate(text[:FRAME_MAX]):
+        if char not in _NOISE_STARTS:
+            continue
+        for resume in range(cut + 1, len(text)):
+            frame = _at_start(text[:cut] + text[resume:])
+            if frame is not None:
+                return frame
     return None
 
 
 def _joined(head: str, tail: str) -> Frame | None:
     """The frame that begins in ``head``, was torn by a message, and goes on in ``tail``."""
-    match = _CRC.search(tail)
-    if match is None:
-        return None
     for cut in range(len(head), len(_MARK) - 1, -1):
-        if cut < len(head) and head[cut] not in _NOISE_STARTS:
-            continue
-        frame = parse_frame(head[:cut] + tail[: match.end()])
-        if frame is not None:
-            return frame
+        if cut == len(head) or head[cut] in _NOISE_STARTS:
+            frame = _at_start(head[:cut] + tail)
+            if frame is not None:
+                return frame
     return None
