@@ -74,8 +74,7 @@ def test_the_trace_is_read_by_the_inspector(run: Any, work: Path) -> None:
         (("--print_output=some",), ("usage", "expects none, summary or all, found 'some'")),
         (
             ("--inputs=short.bin",),
-            "usage",
-            "short.bin has 3071 bytes, the model's input needs 3072",
+            ("usage", "short.bin has 3071 bytes, the model's input needs 3072"),
         ),
         (
             ("--inputs=long.bin",),
