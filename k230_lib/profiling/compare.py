@@ -159,7 +159,8 @@ def _named_like(base: Profile, other: Profile) -> Profile:
 
 def _joined_events(profiles: Sequence[Profile], by_place: bool) -> pd.DataFrame:
     """Operators side by side: by instruction for one program, else by module and operator."""
-    keys = ["operator", "module", "nth"]
+    keys = ["nth"] if by_place else ["operator", "module", "nth"]
+    shown = ["operator", "module", "nth", "order", "kind", "detail", "source"]
     frames = []
     for profile in profiles:
         frame = profile.events.sort_values("order", ignore_index=True)
@@ -168,9 +169,7 @@ def _joined_events(profiles: Sequence[Profile], by_place: bool) -> pd.DataFrame:
             frame["instruction"] if by_place else frame.groupby(["operator", "module"]).cumcount()
         )
         frames.append((profile, frame))
-    described = pd.concat([frame for _, frame in frames])[
-        [*keys, "order", "kind", "detail", "source"]
-    ].drop_duplicates(subset=keys)
+    described = pd.concat([frame[shown] for _, frame in frames]).drop_duplicates(subset=keys)
     table = _joined(frames, keys, extra=described)
     return table.sort_values("order", ignore_index=True).drop(columns="nth")
 

@@ -8,6 +8,8 @@ _CONVOLUTIONS = {
     "dense": "dense convolution",
     "grouped": "grouped convolution",
 }
+# ExecuTorch's inference-only batch norm has a name that no table has room for.
+_LONG_NAMES = {"_native_batch_norm_legit_no_training": "batch_norm"}
 # The first family whose word is in the operator's name; the order matters.
 _FAMILIES = (
     ("norm", ("norm",)),
@@ -25,7 +27,8 @@ def type_name(operator: str, kind: str = "") -> str:
     if kind in _CONVOLUTIONS:
         return _CONVOLUTIONS[kind]
     parts = operator.split(".")
-    return parts[1] if parts[0] == "aten" and len(parts) > 1 else parts[0]
+    name = parts[1] if parts[0] == "aten" and len(parts) > 1 else parts[0]
+    return _LONG_NAMES.get(name, name)
 
 
 def family(operator: str, kind: str = "") -> str:

@@ -92,6 +92,7 @@ def _top(profiles: Sequence[Profile]) -> Any:
         [type_name(*name) for name in names],
     )
     axes.invert_yaxis()
+    axes.margins(x=0.08)
     axes.set_xlabel("ms per inference (median)")
     axes.set_title(" / ".join(profile.capture.label for profile in profiles), loc="left")
     return figure

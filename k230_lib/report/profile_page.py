@@ -38,9 +38,12 @@ class Segment:
 
 @dataclass(frozen=True)
 class TopOperator:
-    """An operator type among the slowest."""
+    """An operator type among the slowest; ``name`` is ``prefix + base + suffix``."""
 
     name: str
+    prefix: str
+    base: str
+    suffix: str
     ms: str
     share: str
     segments: tuple[Segment, ...]
@@ -195,6 +198,7 @@ def _top(subject: Profile, comparison: Comparison | None) -> list[TopOperator]:
     column = f"{subject.capture.variant}_speedup"
     for _, row in subject.operators.head(TOP).iterrows():
         name = str(row["operator"])
+        base = type_name(name)
         kinds = subject.kinds[subject.kinds["operator"] == name]
         segments = tuple(
             Segment(
@@ -218,6 +222,9 @@ def _top(subject: Profile, comparison: Comparison | None) -> list[TopOperator]:
         rows.append(
             TopOperator(
                 name=name,
+                prefix=name.partition(base)[0],
+                base=base,
+                suffix=name.partition(base)[2],
                 ms=milliseconds(float(row["median_ms"])),
                 share=percent(float(row["share"])),
                 segments=segments,
