@@ -181,11 +181,39 @@ class RunQueue:
         ).fetchall()
         return {row["board"]: float(row["rate"]) for row in rows if not lost(row, row["seen"])}
 
+    def boards(self) -> list[dict[str, str | float | None]]:
+        """State of every board, and how many samples it has computed."""
+        rows = self._db.execute(
+            "SELECT board, state, message, rate, golden_difference, bytes_sent, (SELECT COUNT(*) "
+            "FROM results WHERE results.board = boards.board) AS computed FROM boards ORDER BY 1"
+        )
+        return [dict(row) for row in rows]
+
+    def events(self, count: int) -> list[tuple[str, str, str]]:
+        """The latest events, oldest first: UTC time, board, text."""
+        rows = self._db.execute(
+            "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', at, 'unixepoch'), board, text FROM "
+            "(SELECT * FROM events ORDER BY id DESC LIMIT ?) ORDER BY id",
+            (count,),
+        )
+        return [(row[0], row[1], row[2]) for row in rows]
+
     def event(self, board: str, text: str) -> None:
         """Write what happened into the run's log."""
         self._db.execute(
             "INSERT INTO events (at, board, text) VALUES (?, ?, ?)", (time.time(), board, text)
         )
+
+    def checks_wanted(self, board: str) -> bool:
+        """Are there samples that this board may compute to compare them?"""
+        row = self._db.execute(
+            "SELECT EXISTS (SELECT 1 FROM samples JOIN results ON results.sample = samples.id "
+            "WHERE checked = 1 AND state = 'done' AND results.board != ? AND chunk IS NULL "
+            "AND samples.id NOT IN (SELECT sample FROM checks)) OR EXISTS (SELECT 1 FROM chunks "
+            "WHERE kind = 'check' AND state = 'open' AND avoid != ?)",
+            (board, board),
+        ).fetchone()
+        return bool(row[0])
 
     # ---- leases --------------------------------------------------------------------------
 

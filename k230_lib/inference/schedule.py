@@ -1,0 +1,52 @@
+"""How much work a board gets at a time. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+FIRST_PART = 4
+"""A board of unknown speed gets so small a part of a full chunk."""
+
+_LEAST_SECONDS = 1.0
+
+
+def chunk_size(open_samples: int, rates: Mapping[str, float], board: str, maximum: int) -> int:
+    """Samples for the board's next chunk: half its fair share of what is open.
+
+    The shares shrink towards the end, so all boards end at about the same time; they do not
+    shrink below a second of work, which would cost more in starting than it evens out.
+
+    Args:
+        open_samples: samples that no board has.
+        rates: samples per second of the working boards, 0 where unknown.
+        board: whose chunk it is.
+        maximum: samples of a full chunk.
+    """
+    mine = rates.get(board, 0.0)
+    if mine <= 0:
+        even = math.ceil(open_samples / max(1, len(rates)))
+        return max(1, min(math.ceil(maximum / FIRST_PART), even))
+    known = [rate for rate in rates.values() if rate > 0]
+    guess = sum(known) / len(known)
+    total = sum(rate if rate > 0 else guess for rate in rates.values())
+    fair = math.ceil(open_samples * mine / total / 2)
+    return max(1, min(maximum, max(fair, math.ceil(mine * _LEAST_SECONDS))))
+
+
+class Pace:
+    """A board's speed in samples per second, recent chunks counting more."""
+
+    def __init__(self) -> None:
+        self.rate = 0.0
+
+    def first_guess(self, milliseconds: float) -> None:
+        """The time of one sample, until a whole chunk has been timed."""
+        if self.rate <= 0 and milliseconds > 0:
+            self.rate = 1000.0 / milliseconds
+
+    def add(self, samples: int, seconds: float) -> None:
+        """A chunk has been computed."""
+        if samples > 0 and seconds > 0:
+            measured = samples / seconds
+            self.rate = measured if self.rate <= 0 else 0.5 * self.rate + 0.5 * measured
