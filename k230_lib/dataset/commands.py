@@ -8,7 +8,8 @@ from typing import Annotated, cast
 
 import typer
 
-from ..errors import InputError
+from ..errors import DatasetError, InputError
+from ..model.contract import FILE_NAME, load
 from .layouts import Layout, Request
 from .preprocess import Dtype
 from .ticker import Ticker
@@ -27,11 +28,14 @@ def _one_of(value: str, allowed: tuple[str, ...], what: str) -> str:
 
 @app.command()
 def prepare(
-    images: Annotated[Path, typer.Argument(help="Folder of the images.")],
+    images: Annotated[Path | None, typer.Argument(help="Folder of the images.")] = None,
     *,
     model: Annotated[Path, typer.Option(help="Folder with model.json: the input contract.")],
     name: Annotated[str, typer.Option(help="Name of the dataset's folder.")],
     out: Annotated[Path, typer.Option(help="Folder of all datasets.")] = Path("artifacts/datasets"),
+    with_digits: Annotated[
+        bool, typer.Option("--digits", help="Use the handwritten digits, see k230 dataset digits.")
+    ] = False,
     mapping: Annotated[
         Path | None, typer.Option(help="Synset mapping: line number = class index.")
     ] = None,
@@ -64,11 +68,16 @@ def prepare(
     ] = False,
 ) -> None:
     """Decode, resize, crop and pack labelled images for a model."""
-    from ..model.contract import load
     from . import build
 
+    folder = _images(images, out, with_digits, check)
+    if check and not (folder.is_dir() and (model / FILE_NAME).exists()):
+        # in check mode the steps before this one did nothing
+        answer = {"changed": True, "folder": str(out / name), "images": 0}
+        print(json.dumps(answer) if as_json else f"{out / name}: would be prepared")
+        return
     request = Request(
-        images, cast(Layout, _one_of(layout, _LAYOUTS, "layout")), mapping, labels, label_base
+        folder, cast(Layout, _one_of(layout, _LAYOUTS, "layout")), mapping, labels, label_base
     )
     settings = build.Settings(
         name=name,
@@ -103,6 +112,26 @@ def prepare(
             f"{len(done.dataset.shards)} shards, {counts['skipped']} skipped"
         )
     print(json.dumps(answer) if as_json else text)
+
+
+def _images(images: Path | None, out: Path, with_digits: bool, check: bool) -> Path:
+    """The image folder; the digits are written first where they are wanted."""
+    if with_digits == (images is not None):
+        raise InputError(
+            "an image folder or --digits expected, found both or none", hint="give one of them."
+        )
+    if images is not None:
+        if not images.is_dir():
+            raise DatasetError(
+                f"image folder {images} does not exist", hint="check the path of the images."
+            )
+        return images
+    folder = out.parent / "images" / "digits"
+    if not check:
+        from .digits import write_test_images
+
+        write_test_images(folder)
+    return folder
 
 
 @app.command()

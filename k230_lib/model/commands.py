@@ -79,6 +79,10 @@ def host(
     *,
     cache: Annotated[Path, typer.Option(help="Where scores are kept.")] = Path("artifacts/host"),
     first: Annotated[int | None, typer.Option(min=1, help="Only so many samples.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the logits to this NPZ file.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say how many samples would be computed.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One line of JSON as the last output.")
     ] = False,
@@ -86,13 +90,24 @@ def host(
     """Run a dataset on this machine's ExecuTorch: the reference for the boards."""
     from ..dataset.manifest import read_manifest
     from ..evaluation.accuracy import score
-    from .host import run_dataset
+    from .host import missing_samples, run_dataset, save_logits
 
     samples = list(read_manifest(dataset))[:first]
-    results = run_dataset(
-        model, dataset, cache, [sample.index for sample in samples], progress=Ticker("host")
-    )
+    indices = [sample.index for sample in samples]
+    file = str(save.resolve()) if save else None
+    if check:
+        missing = len(missing_samples(model, dataset, cache, indices))
+        answer = {"changed": missing > 0, "computed": missing, "file": file}
+        print(json.dumps(answer) if as_json else f"host: {missing} samples would be computed")
+        return
+    results = run_dataset(model, dataset, cache, indices, progress=Ticker("host"))
     figures = score(results.logits, [sample.label for sample in samples])
-    answer = {"changed": results.computed > 0, "computed": results.computed, **figures.to_json()}
+    written = save is not None and save_logits(results, save)
+    answer = {
+        "changed": results.computed > 0 or written,
+        "computed": results.computed,
+        "file": file,
+        **figures.to_json(),
+    }
     text = f"host: {figures} ({results.computed} computed)"
     print(json.dumps(answer) if as_json else text)

@@ -18,6 +18,7 @@ from ..errors import InputError, ModelError
 from . import contract as contracts
 from .bundle import ModelBundle
 from .contract import FileRef, InputSpec, ModelContract, OutputSpec, file_sha256
+from .quiet import quiet_torch
 from .versions import check, installed
 from .zoo import ModelRequest, build, check_request
 
@@ -121,6 +122,7 @@ def export(todo: ExportPlan, say: Say = lambda text: None) -> Exported:
     existing = unchanged(todo)
     if existing is not None:
         return Exported(todo.folder, existing, False, {})
+    quiet_torch()
     clock = _Clock(say)
     bundle = build(todo.request, todo.out / _CACHE, say)
     clock.step("build")
@@ -307,7 +309,7 @@ def _code_hash(request: ModelRequest) -> str | None:
         spec = importlib.util.find_spec(path.partition(":")[0])
     except (ImportError, ValueError):
         spec = None
-    if spec is None or spec.origin is None:
+    if spec is None or spec.origin is None or not spec.has_location:
         raise InputError(
             f"model {path}: no such Python module",
             hint="give module:function, with the module's folder in PYTHONPATH.",

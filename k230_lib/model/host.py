@@ -8,6 +8,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -21,6 +22,7 @@ from ..dataset.shards import read_samples
 from ..errors import DatasetError, ModelError
 from . import contract as contracts
 from .contract import ModelContract
+from .quiet import quiet_torch, without_cpu_notes
 
 if TYPE_CHECKING:
     import torch
@@ -36,8 +38,10 @@ class HostProgram:
     """A ``.pte`` loaded into the ExecuTorch runtime of the wheel (portable and optimised)."""
 
     def __init__(self, pte: Path) -> None:
+        quiet_torch()
         from executorch.runtime import Runtime, Verification
 
+        self._first = True
         try:
             program = Runtime.get().load_program(pte, verification=Verification.Minimal)
             # the method does not keep its program alive
@@ -52,7 +56,10 @@ class HostProgram:
 
     def run_tensor(self, example: torch.Tensor) -> torch.Tensor:
         """The first output for one input."""
-        outputs = self._method.execute([example])
+        # the cores are counted in the first execution of a process
+        with without_cpu_notes() if self._first else nullcontext():
+            outputs = self._method.execute([example])
+        self._first = False
         return cast("torch.Tensor", outputs[0]).clone()
 
     def run(self, tensor: npt.NDArray[np.float32]) -> Logits:
@@ -118,6 +125,38 @@ def run_dataset(
     rows = [store.get(samples[index].sha256) for index in wanted]
     logits = np.stack(rows) if rows else np.empty((0, contract.class_count), np.float32)
     return HostResults(tuple(wanted), logits, len(missing))
+
+
+def missing_samples(
+    model: Path, dataset: Path, cache: Path, indices: Sequence[int]
+) -> tuple[int, ...]:
+    """Which of the samples are not in ``cache`` yet; nothing is computed or written."""
+    contract = contracts.load(model)
+    described = manifest.load(dataset)
+    _check_fit(contract, described)
+    store = _Store(cache / _store_name(contract, described), contract.class_count)
+    wanted = set(indices)
+    return tuple(
+        sample.index
+        for sample in manifest.read_manifest(dataset)
+        if sample.index in wanted and sample.sha256 not in store
+    )
+
+
+def save_logits(results: HostResults, path: Path) -> bool:
+    """Write ``indices`` (int64 [N]) and ``logits`` (float32 [N, classes]) as NPZ.
+
+    Returns:
+        Whether the file was not the same already.
+    """
+    stream = io.BytesIO()
+    np.savez(stream, indices=np.array(results.indices, np.int64), logits=results.logits)
+    content = stream.getvalue()
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, content)
+    return True
 
 
 def _check_fit(contract: ModelContract, dataset: manifest.Dataset) -> None:
