@@ -124,6 +124,8 @@ class BoardFacts:
     holders: tuple[Holder, ...]
     disk: Disk | None
     filesystem: Filesystem | None
+    #: a storage command of an earlier run has not ended yet
+    busy: bool
 
     def has(self, *tools: str) -> bool:
         """Whether all of these programs are on the board."""
@@ -296,6 +298,7 @@ def _build(
         holders=_holders(sections["holders"]),
         disk=_disk(sections),
         filesystem=_filesystem(sections),
+        busy="busy" in sections,
     )
 
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 from .gpt import BACKUP_SECTORS, PRIMARY_SECTORS
 from .signatures import BTRFS_OFFSET, ISO_OFFSET
 
+#: held on the board by every script that writes to the disk
+LOCK = "/tmp/.k230-storage.lock"
+#: how long the board waits for such a script's end before it says that it is busy
+LOCK_WAIT_S = 30
 #: tools whose presence decides what can be done, with the option that shows a version
 TOOLS = {
     "busybox": "busybox | head -n 1",
@@ -20,6 +24,8 @@ TOOLS = {
     "e2fsck": "e2fsck -V 2>&1 | head -n 1",
     "resize2fs": "",
     "mkfs.vfat": "mkfs.vfat --help 2>&1 | head -n 1",
+    "fsck.fat": "",
+    "flock": "",
     "sha256sum": "",
     "base64": "",
     "gzip": "",
@@ -33,12 +39,17 @@ TOOLS = {
 
 _SCRIPT = r"""export PATH=/bin:/sbin:/usr/bin:/usr/sbin LC_ALL=C
 s() { echo; echo "@@$1"; }
+# a command that writes may outlive the connection it came by: its end is waited for
+exec 9>>@LOCK@; w=0
+while ! flock -n 9 && [ $w -lt @WAIT@ ]; do sleep 1; w=$((w+1)); done
+flock -n 9 || s busy
+exec 9>&-
 s time; date -u +%s
 s release; cat /etc/version/release_version 2>/dev/null
 s kernel; uname -r
 s machine; uname -m
 s hostname; cat /proc/sys/kernel/hostname
-s model; cat /proc/device-tree/model 2>/dev/null | tr -d '\000'
+s model; cat /sys/firmware/devicetree/base/model 2>/dev/null | tr -d '\000'
 s memory; grep '^Mem' /proc/meminfo
 s cmdline; cat /proc/cmdline
 s boot_id; cat /proc/sys/kernel/random/boot_id
@@ -112,6 +123,8 @@ def facts_script(partition: int = 4, mountpoint: str = "/sharefs") -> str:
         "ISO": ISO_OFFSET // 16,
         "BTRFS": BTRFS_OFFSET // 16,
         "TOOLS": "\n".join(lines),
+        "LOCK": LOCK,
+        "WAIT": LOCK_WAIT_S,
     }.items():
         script = script.replace(f"@{name}@", str(value))
     return script

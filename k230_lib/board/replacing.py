@@ -1,0 +1,385 @@
+"""Make or replace the file system on the data partition without losing a file.
+
+The order is: make it read-only, list and hash, copy to the controller, verify, make the new one,
+send back to a staging directory, mount anew, verify, move into place. :class:`Folder` keeps the
+journal; :meth:`Replacement.run` starts from whatever phase it tells.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import BoardCommandError, StorageError, TransferError
+from .facts import BoardFacts, read_facts
+from .filesystems import Action, Decision, Wish, check_fits, make_commands
+from .journal import Folder, Journal, Phase, card_identity
+from .listing import (
+    LIST_COMMANDS,
+    STAGING,
+    Manifest,
+    missing,
+    parcels,
+    parse_listing,
+    pieces,
+    write_pieces,
+)
+from .mounts import (
+    daemon_holds,
+    mount_command,
+    mounted_test,
+    read_only_test,
+    require_free,
+    start_daemon_command,
+    stop_daemon_commands,
+)
+from .shell import BoardShell
+from .signatures import BLANK, MOUNTABLE_KINDS, UNKNOWN
+from .sizes import human
+from .steps import Step, guard, guarded_step, run_step
+
+_ATTEMPTS = 3
+_FETCH = """cd {mount} || exit 1
+while IFS= read -r line; do
+  s=${{line%% *}}; line=${{line#* }}; n=${{line%% *}}; p=${{line#* }}
+  if [ "$n" = 0 ]; then cat "$p" || exit 1
+  else dd if="$p" bs=1048576 skip="$s" count="$n" 2>/dev/null || exit 1; fi
+done
+"""
+_RESTORE = """mkdir -p {mount}/{staging} && cd {mount}/{staging} || exit 1
+IFS= read -r line
+case $line in
+tar) tar -xf - || exit 1 ;;
+*) s=${{line%% *}}; line=${{line#* }}; m=${{line%% *}}; p=${{line#* }}
+  [ "$s" != 0 ] || {{ : >"$p" && chmod "$m" "$p"; }} || exit 1
+  dd of="$p" bs=1048576 seek="$s" conv=notrunc 2>/dev/null || exit 1 ;;
+esac
+sync
+"""
+_PUBLISH = (
+    "if [ -d {staging} ]; then cd {staging}",
+    'find . -type d | while IFS= read -r d; do mkdir -p "../$d"; done',
+    "find . ! -type d >/tmp/.k230-publish",
+    "while IFS= read -r f; do",
+    '  if [ -e "../$f" ] || [ -L "../$f" ]; then echo "$f is there already"; exit 1; fi',
+    '  mv "$f" "../$f"',
+    "done </tmp/.k230-publish",
+    "rm /tmp/.k230-publish; cd ..",
+    'find {staging} -depth -type d | while IFS= read -r d; do rmdir "$d"; done; fi',
+    "cd /; sync",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a replacement, with exactly the scripts that are run.
+
+    ``save`` and ``restore`` get names (and bytes) on standard input and run once per transfer, so
+    their scripts are the same for each.
+    """
+
+    list: Step
+    save: Step
+    make: Step
+    restore: Step
+    verify: Step
+    publish: Step
+
+    def remaining(self, journal: Journal) -> tuple[Step, ...]:
+        """What is still to do, in order."""
+        if not journal.preserve:
+            return (self.make,)
+        steps = (self.list, self.save, self.make, self.restore, self.verify, self.publish)
+        return steps[{Phase.SAVING: 0, Phase.MAKING: 2, Phase.RESTORING: 3}[journal.phase] :]
+
+
+def new_journal(facts: BoardFacts, decision: Decision, wish: Wish) -> Journal:
+    """The journal of a replacement that begins."""
+    now = facts.filesystem
+    mounted = "no"
+    if facts.sharefs is not None:
+        mounted = "ro" if facts.sharefs.read_only else "rw"
+    preserve = decision.action is Action.REPLACE and wish.preserve
+    return Journal(
+        phase=Phase.SAVING if preserve else Phase.MAKING,
+        card=card_identity(facts),
+        old_kind=now.kind if now else BLANK,
+        old_uuid=now.uuid if now else "",
+        kind=decision.kind,
+        label=wish.label,
+        mounted=mounted,
+        daemon_stopped=daemon_holds(facts),
+        preserve=preserve,
+    )
+
+
+def plan_replacement(facts: BoardFacts, journal: Journal, *, stop_users: bool) -> Plan:
+    """The scripts for a board as it is now.
+
+    Raises:
+        StorageError: the mount point is in use, or the partition is mounted elsewhere.
+    """
+    require_free(facts, stop_users=stop_users)
+    require_only_mount(facts)
+    point = shlex.quote(facts.mountpoint)
+    mounted = mounted_test(facts)
+    unmount = f"if {mounted}; then umount {point}; fi"
+    stop = stop_daemon_commands(facts)
+    names = {"mount": point, "staging": STAGING}
+    finish = _as_found(facts, journal)
+    made = make_commands(facts, journal.kind, journal.label)
+    if journal.preserve:
+        # a file system that was not read-only ever since it was listed may have changed
+        failure = f"{facts.mountpoint} is not read-only any more, its files may have changed"
+        check = f"{read_only_test(facts)} || {{ echo '{failure}'; exit 1; }}"
+        still = [check] if journal.phase is Phase.SAVING else []
+        make = [*stop, *still, unmount, *made, f"mkdir -p {point}", mount_command(facts)]
+    else:
+        make = [*stop, unmount, *made, f"mkdir -p {point}", mount_command(facts), *finish]
+    return Plan(
+        list=guarded_step(
+            facts,
+            "list",
+            f"make {facts.mountpoint} read-only and list its files with checksums",
+            [
+                *stop,
+                f"sync; mkdir -p {point}",
+                f"if {mounted}; then mount -o remount,ro {point}",
+                f"else {mount_command(facts, read_only=True)}; fi",
+                f"cd {point}",
+                *LIST_COMMANDS,
+            ],
+        ),
+        save=Step(
+            "save", "copy its files to the controller", guard(facts) + _FETCH.format(**names)
+        ),
+        make=guarded_step(facts, "make", f"make {journal.kind} with label {journal.label}", make),
+        restore=Step(
+            "restore",
+            "send the files back to a staging directory",
+            guard(facts) + _RESTORE.format(**names),
+        ),
+        verify=guarded_step(
+            facts,
+            "verify",
+            "mount it anew and list what is back, with checksums",
+            ["sync", unmount, mount_command(facts), f"cd {point}", *LIST_COMMANDS],
+        ),
+        publish=guarded_step(
+            facts,
+            "publish",
+            f"move the files to their places, leave {facts.mountpoint} as it was found",
+            [f"cd {point}", *(line.format(**names) for line in _PUBLISH), *finish],
+        ),
+    )
+
+
+class Replacement:
+    """Runs a replacement to its end, from the phase that the journal tells."""
+
+    def __init__(
+        self,
+        shell: BoardShell,
+        folder: Folder,
+        *,
+        stop_users: bool = False,
+        progress: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._shell = shell
+        self._folder = folder
+        self._stop_users = stop_users
+        self._progress = progress
+
+    def run(self, facts: BoardFacts, journal: Journal) -> BoardFacts:
+        """Do what is left.
+
+        Args:
+            facts: the board as it is now.
+            journal: a new one, or the one that an earlier run left.
+
+        Returns:
+            The facts after it.
+
+        Raises:
+            StorageError: the board's state contradicts the journal; nothing is overwritten.
+            BoardUnreachableError: the connection broke; the next run goes on.
+        """
+        self._require_same_card(facts, journal)
+        journal = self._folder.save(journal)
+        journal = self._look(facts, journal)
+        fresh = journal.phase is not Phase.RESTORING
+        if journal.phase is Phase.SAVING:
+            journal = self._save(facts, journal)
+        if fresh:
+            journal = self._make(facts, journal)
+        if journal.preserve:
+            self._restore(facts, journal, fresh=fresh)
+        after = self._read(facts)
+        if journal.preserve and journal.mounted == "rw" and after.sharefs is None:
+            raise BoardCommandError(
+                f"{facts.mountpoint} is not mounted after all files were put back",
+                board=facts.board,
+                hint="run again.",
+            )
+        self._folder.discard()
+        return after
+
+    def _look(self, facts: BoardFacts, journal: Journal) -> Journal:
+        """Correct the phase by what is there: a step may have run without its answer arriving."""
+        now = facts.filesystem
+        kind, uuid = (now.kind, now.uuid) if now else (BLANK, "")
+        old = (kind, uuid) == (journal.old_kind, journal.old_uuid)
+        if journal.phase is Phase.SAVING and not old:
+            raise self._contradiction(facts, kind, f"the {journal.old_kind} that is to be saved")
+        if journal.phase is Phase.RESTORING and uuid != journal.new_uuid:
+            raise self._contradiction(facts, kind, f"the {journal.kind} that was made for them")
+        if journal.phase is not Phase.MAKING:
+            return journal
+        if old and journal.preserve:
+            # the partition was not touched yet; its files may have changed since they were saved
+            return self._folder.save(dataclasses.replace(journal, phase=Phase.SAVING))
+        if old or kind in (BLANK, UNKNOWN):
+            return journal
+        plan = plan_replacement(facts, journal, stop_users=self._stop_users)
+        if kind not in MOUNTABLE_KINDS or not self._listing(plan.list).empty:
+            raise self._contradiction(facts, kind, f"an empty {journal.kind}")
+        return journal
+
+    def _save(self, facts: BoardFacts, journal: Journal) -> Journal:
+        plan = plan_replacement(facts, journal, stop_users=self._stop_users)
+        manifest = self._listing(plan.list)
+        check_fits(facts, manifest.bytes, journal.kind)
+        _require_names(facts, manifest, journal.kind)
+        journal = self._folder.save(dataclasses.replace(journal, manifest=manifest))
+        wanted = tuple(file for file in manifest.files if not self._folder.has(file))
+        self._folder.require_space(wanted)
+        done = manifest.bytes - sum(file.bytes for file in wanted)
+        for batch in pieces(wanted, self._folder.partial(wanted)):
+            orders = "".join(piece.order for piece in batch).encode("utf-8", "surrogateescape")
+            data = run_step(self._shell, plan.save, stdin=orders)
+            if not write_pieces(batch, data, self._folder.store):
+                raise TransferError(
+                    f"{len(data)} bytes of files arrived, expected "
+                    f"{sum(piece.bytes for piece in batch)}",
+                    board=facts.board,
+                    hint="run again, it goes on from here.",
+                )
+            done += len(data)
+            self._progress(f"saved {human(done)} of {human(manifest.bytes)}")
+        return journal
+
+    def _make(self, facts: BoardFacts, journal: Journal) -> Journal:
+        damaged = [file for file in journal.manifest.files if not self._folder.has(file)]
+        if damaged:
+            raise StorageError(
+                f"the saved copy of {damaged[0].path} in {self._folder.path} is not whole",
+                board=facts.board,
+                hint="check the controller's disk, then run again.",
+            )
+        plan = plan_replacement(facts, journal, stop_users=self._stop_users)
+        self._folder.save(dataclasses.replace(journal, phase=Phase.MAKING))
+        run_step(self._shell, plan.make)
+        made = self._read(facts).filesystem
+        if made is None or made.kind != journal.kind:
+            raise BoardCommandError(
+                f"the partition holds {made.kind if made else 'nothing'} after {journal.kind} was "
+                "made",
+                board=facts.board,
+                hint=f"saved files are in {self._folder.path}; run again.",
+            )
+        return self._folder.save(
+            dataclasses.replace(journal, phase=Phase.RESTORING, new_uuid=made.uuid)
+        )
+
+    def _restore(self, facts: BoardFacts, journal: Journal, *, fresh: bool) -> None:
+        plan = plan_replacement(facts, journal, stop_users=self._stop_users)
+        rest = journal.manifest
+        if not fresh:
+            rest = missing(rest, self._listing(plan.verify), board=facts.board)
+        for _ in range(_ATTEMPTS):
+            if rest.empty:
+                break
+            done = 0
+            for parcel in parcels(rest, self._folder.blob):
+                run_step(self._shell, plan.restore, stdin=parcel)
+                done += len(parcel)
+                self._progress(f"put back {human(done)} of {human(rest.bytes)}")
+            rest = missing(journal.manifest, self._listing(plan.verify), board=facts.board)
+        if not rest.empty:
+            names = [file.path for file in rest.files] or list(rest.dirs)
+            raise TransferError(
+                f"{names[0]} is not on the board as it was sent, after {_ATTEMPTS} attempts",
+                board=facts.board,
+                hint=f"the files are safe in {self._folder.path}; check the card and run again.",
+            )
+        run_step(self._shell, plan.publish)
+
+    def _listing(self, step: Step) -> Manifest:
+        text = run_step(self._shell, step).decode("utf-8", "surrogateescape")
+        return parse_listing(text, board=self._shell.board)
+
+    def _read(self, facts: BoardFacts) -> BoardFacts:
+        return read_facts(self._shell, facts.partition_number, facts.mountpoint)
+
+    def _require_same_card(self, facts: BoardFacts, journal: Journal) -> None:
+        if journal.card != card_identity(facts):
+            raise StorageError(
+                f"{self._folder.path} has files saved from another card than the one in the board",
+                board=facts.board,
+                hint="put the other card in, or move that folder away if its files are not needed.",
+            )
+
+    def _contradiction(self, facts: BoardFacts, kind: str, expected: str) -> StorageError:
+        return StorageError(
+            f"the partition holds {kind}, expected {expected}; it is left alone, the files saved "
+            f"from it are in {self._folder.path}",
+            board=facts.board,
+            hint="save what is on it, blank it (dd if=/dev/zero), then run again.",
+        )
+
+
+def require_only_mount(facts: BoardFacts) -> None:
+    """Refuse when the partition is mounted elsewhere, or something else at the mount point.
+
+    Raises:
+        StorageError: names what is where.
+    """
+    part = facts.partition
+    mounts = facts.mounts_of(part) if part else ()
+    strange = [mount for mount in mounts if mount.mountpoint != facts.mountpoint]
+    if facts.sharefs is not None and facts.sharefs not in mounts:
+        strange.append(facts.sharefs)
+    if strange or len(mounts) > 1:
+        mount = (strange or list(mounts))[0]
+        raise StorageError(
+            f"{mount.source} is mounted at {mount.mountpoint}, expected only the data partition, "
+            f"once, at {facts.mountpoint}",
+            board=facts.board,
+            hint=f"unmount it (umount {mount.mountpoint}), then run again.",
+        )
+
+
+def _as_found(facts: BoardFacts, journal: Journal) -> list[str]:
+    point = shlex.quote(facts.mountpoint)
+    commands = {"rw": [], "ro": [f"mount -o remount,ro {point}"], "no": [f"umount {point}"]}
+    daemon = f"pidof sharefs >/dev/null || {start_daemon_command()}"
+    return [*commands[journal.mounted], *([daemon] if journal.daemon_stopped else [])]
+
+
+def _require_names(facts: BoardFacts, manifest: Manifest, kind: str) -> None:
+    """FAT has no symbolic links and takes names for equal that differ in case only."""
+    if kind != "fat32":
+        return
+    names = [path.lower() for path in (*manifest.dirs, *(file.path for file in manifest.files))]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if manifest.links or twice:
+        what = (
+            f"the link {manifest.links[0][0]}" if manifest.links else f"two names like {twice[0]}"
+        )
+        raise StorageError(
+            f"{kind} cannot hold {what}; nothing was written",
+            board=facts.board,
+            hint="rename or delete it, or ask for ext4.",
+        )
