@@ -21,12 +21,14 @@ class DeployPlan:
 
     Attributes:
         path: the runner's path on the board; its name carries variant and content.
+        sha256: of the runner.
         send: whether it has to be sent.
         remove: paths of earlier runners and broken transfers that go.
         history: names of runners, oldest first, as it is to be written.
     """
 
     path: str
+    sha256: str
     send: bool
     remove: tuple[str, ...]
     history: tuple[str, ...]
@@ -103,13 +105,13 @@ def plan_deploy(
     history, remove = plan_history(
         folder, name, history=before.split(), present=names.split(), keep=keep
     )
-    return DeployPlan(path, send, remove, history)
+    return DeployPlan(path, sha256, send, remove, history)
 
 
 def deploy(shell: BoardShell, runner: Path, plan: DeployPlan) -> DeployOutcome:
     """Carry out ``plan``. The history is written last: an interrupted run is planned again."""
     target = PurePosixPath(plan.path)
-    sent = put_many(shell, [PutRequest(runner, plan.path, None, 0o755)])
+    sent = put_many(shell, [PutRequest(runner, plan.path, plan.sha256, 0o755)])
     remove_files(shell, plan.remove)
     text = "".join(f"{name}\n" for name in plan.history).encode()
     written = put_many(shell, [PutRequest(text, str(target.parent / _HISTORY))])

@@ -36,6 +36,7 @@ class ActionModule(BoardAction):
         plan = plan_deploy(self.shell, runner, args["folder"], args["variant"], keep=args["keep"])
         result = {
             "path": plan.path,
+            "sha256": plan.sha256,
             "removed": list(plan.remove),
             "load_ms": {"value": facts.load_ms, "origin": "modelled"},
         }

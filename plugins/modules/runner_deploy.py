@@ -54,6 +54,10 @@ path:
   description: Path of the runner on the board.
   returned: success
   type: str
+sha256:
+  description: Hash of the runner.
+  returned: success
+  type: str
 removed:
   description: Earlier runners that were (or would be) removed.
   returned: success
