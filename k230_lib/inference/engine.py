@@ -208,7 +208,7 @@ class BoardEngine:
         begin = time.monotonic()
         if self._pace.rate > 0:
             self._send_ahead()
-        end = self._run(packed, self._on_item)
+        end = self._run(packed, lambda frame: self._on_item(packed.chunk, frame))
         if end.error is None:
             self._pace.add(len(packed.chunk.samples), time.monotonic() - begin)
         self._settle_last()
@@ -233,10 +233,14 @@ class BoardEngine:
         silence = self._job.limits.silence(self._pace.rate, run.settings.options.repeats)
         return session.run(command, silence=silence, on_item=on_item)
 
-    def _on_item(self, frame: Frame) -> None:
+    def _on_item(self, chunk: Chunk, frame: Frame) -> None:
         self._pace.first_guess(frame.number("ms") * self._job.run.settings.options.repeats)
         self._send_ahead()
-        self._tell("compute", running=frame.integer("seq") + 1)
+        running = frame.integer("seq") + 1
+        if chunk.kind == "check":
+            self._tell("check", f"{running} of {len(chunk.samples)} of another board")
+        else:
+            self._tell("compute", running=running)
 
     # ---- outcomes (in the other thread) ---------------------------------------------------
 

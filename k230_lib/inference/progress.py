@@ -11,7 +11,8 @@ class BoardProgress:
 
     Attributes:
         board: whose.
-        phase: ``start``, ``golden``, ``compute``, ``wait``, ``recover`` or ``done``.
+        phase: ``start``, ``golden``, ``compute``, ``check``, ``wait``, ``recover`` or
+            ``done``.
         done: samples with an outcome in the whole run, this board's running ones included.
         total: samples of the run.
         mine: samples this board has computed in this session.

@@ -208,7 +208,7 @@ class RunQueue:
         """Are there samples that this board may compute to compare them?"""
         row = self._db.execute(
             "SELECT EXISTS (SELECT 1 FROM samples JOIN results ON results.sample = samples.id "
-            "WHERE checked = 1 AND state = 'done' AND results.board != ? AND chunk IS NULL "
+            "WHERE checked = 1 AND state = 'done' AND results.board != ? AND samples.chunk IS NULL "
             "AND samples.id NOT IN (SELECT sample FROM checks)) OR EXISTS (SELECT 1 FROM chunks "
             "WHERE kind = 'check' AND state = 'open' AND avoid != ?)",
             (board, board),

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -166,7 +166,7 @@ def run_name(model_sha256: str, dataset: manifest.Dataset, settings: RunSettings
         "shards": [[shard.bin_sha256, shard.list_sha256] for shard in dataset.shards],
         "runner": settings.runner_sha256,
         "variant": settings.variant,
-        "options": asdict(settings.options),
+        "options": settings.options.key(),
     }
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -228,7 +228,7 @@ def open_run(
         "model": contract.pte.sha256,
         "dataset": run_name("", described, RunSettings("", "")),
         "runner": settings.runner_sha256,
-        "options": json.dumps(asdict(settings.options), sort_keys=True),
+        "options": json.dumps(settings.options.key(), sort_keys=True),
     }
     run.queue().fill(identity, queued_samples(dataset), settings.cross_check)
     return run

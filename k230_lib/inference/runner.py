@@ -28,6 +28,14 @@ class RunnerOptions:
     warmup: int = 0
     pace_ms: float = 0.0
 
+    def key(self) -> dict[str, float]:
+        """What results depend on, in one spelling: 0 and 0.0 are the same."""
+        return {
+            "repeats": int(self.repeats),
+            "warmup": int(self.warmup),
+            "pace_ms": float(self.pace_ms),
+        }
+
 
 def short(sha256: str) -> str:
     """The part of a hash that names a file."""

@@ -34,8 +34,11 @@ def chunk_size(open_samples: int, rates: Mapping[str, float], board: str, maximu
     return max(1, min(maximum, max(fair, math.ceil(mine * _LEAST_SECONDS))))
 
 
+_FULL_WEIGHT = 32
+
+
 class Pace:
-    """A board's speed in samples per second, recent chunks counting more."""
+    """A board's speed in samples per second, recent and large chunks counting more."""
 
     def __init__(self) -> None:
         self.rate = 0.0
@@ -48,5 +51,5 @@ class Pace:
     def add(self, samples: int, seconds: float) -> None:
         """A chunk has been computed."""
         if samples > 0 and seconds > 0:
-            measured = samples / seconds
-            self.rate = measured if self.rate <= 0 else 0.5 * self.rate + 0.5 * measured
+            weight = 0.5 * min(1.0, samples / _FULL_WEIGHT) if self.rate > 0 else 1.0
+            self.rate += weight * (samples / seconds - self.rate)
