@@ -13,14 +13,8 @@ from typing import Any, Final
 
 from ..errors import RunnerError
 from . import tools
-from .elf import parse_elf
-from .manifest import (
-    Manifest,
-    embedded_document,
-    git_revision,
-    manifest_of_elf,
-    source_digest,
-)
+from .checks import RunnerFacts, check_runner
+from .manifest import embedded_document, git_revision, source_digest
 from .operators import RegisteredKernel, check_bindings, registered_kernels
 from .targets import Target, choose_target
 from .variants import Variant, choose_variant, load_variants
@@ -184,6 +178,9 @@ def _run_cmake(plan: _Plan, say: Progress) -> None:
         "K230_KERNEL_LIBRARIES": ";".join(plan.variant.libraries),
         "K230_REQUIRE_RVV": "ON" if plan.variant.needs_vector else "OFF",
     }
+    headers = tools.etdump_headers()
+    if plan.executorch.form == "prefix" and headers is not None:
+        defines["K230_ETDUMP_HEADERS"] = str(headers)
     cmake = str(plan.build_tools.cmake)
     log = request.folder / _LOG_NAME
     log.unlink(missing_ok=True)
@@ -246,17 +243,11 @@ def _publish(plan: _Plan, say: Progress) -> None:
     folder = plan.request.folder
     linked = folder / "build" / "runner" / RUNNER_NAME
     data = linked.read_bytes()
-    elf = parse_elf(data, str(linked))
-    manifest = manifest_of_elf(data, elf, str(linked))
-    if manifest is None:
-        raise RunnerError(
-            f"{linked} carries no manifest.", hint=f"remove {folder} and build again."
-        )
+    # also refuses a file without the manifest of this variant
+    facts = check_runner(data, plan.target, name=str(linked), variant=plan.variant.name)
     kernels = registered_kernels(linked, plan.target, data)
     check_bindings(plan.variant, kernels)
-    document = _document(manifest, data, kernels)
-    document["load_bytes"] = elf.load_bytes
-    document["memory_bytes"] = elf.memory_bytes
+    document = _document(facts, data, kernels)
     temporary = folder / f".{RUNNER_NAME}.new"
     temporary.write_bytes(data)
     temporary.chmod(0o755)
@@ -266,16 +257,21 @@ def _publish(plan: _Plan, say: Progress) -> None:
 
 
 def _document(
-    manifest: Manifest, data: bytes, kernels: tuple[RegisteredKernel, ...]
+    facts: RunnerFacts, data: bytes, kernels: tuple[RegisteredKernel, ...]
 ) -> dict[str, Any]:
     ours = sorted({kernel.operator for kernel in kernels if kernel.key})
+    embedded = facts.manifest.document if facts.manifest else {}
     return {
-        **manifest.document,
+        **embedded,
         "file": RUNNER_NAME,
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
         "registered": sorted({kernel.operator for kernel in kernels}),
         "bindings": dict.fromkeys(ours, "k230"),
+        "arch": facts.elf.arch,
+        "load_bytes": facts.elf.load_bytes,
+        "memory_bytes": facts.elf.memory_bytes,
+        "load_ms": {"value": facts.load_ms, "origin": "modelled"},
     }
 
 

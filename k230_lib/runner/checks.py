@@ -111,7 +111,7 @@ def check_runner(
     if demands_vector and elf.machine == "riscv64" and not elf.has_vector:
         raise RunnerError(
             f"{name}: expected V in its ISA, found {elf.arch or 'no attributes'}.",
-            hint="compile the kernels with -march=rv64gcv.",
+            hint="build it with a compiler that has RVV intrinsics: clang 19 or gcc 14.",
         )
     if model is not None:
         _check_version(manifest, model, name)

@@ -54,10 +54,9 @@ def build(
         prefix=prefix,
         defines=tuple(define or ()),
     )
-    if check:
-        needed = needs_build(request)
-        document: dict[str, Any] = {"changed": needed}
-        text = "a build is needed" if needed else "up to date"
+    if check and needs_build(request):
+        document: dict[str, Any] = {"changed": True}
+        text = "a build is needed"
     else:
         document = _built_document(build_runner(request, _to_stderr))
         text = document["path"]

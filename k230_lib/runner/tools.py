@@ -68,11 +68,9 @@ def find_wheel() -> ExecuTorch:
         RunnerError: it is not installed or too old to have C++ libraries.
     """
     remedy = "install it with: python -m pip install 'executorch>=1.5'."
-    spec = importlib.util.find_spec("executorch")
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    if not places:
+    root = _package()
+    if root is None:
         raise RunnerError(f"the executorch package is not installed in {sys.prefix}.", hint=remedy)
-    root = Path(places[0])
     version = importlib.metadata.version("executorch")
     if version_tuple(version) < WHEEL_LEAST or not (root / "lib" / "libexecutorch.so").exists():
         raise RunnerError(
@@ -100,10 +98,23 @@ def check_prefix(root: Path) -> ExecuTorch:
     return ExecuTorch(root, "prefix", "")
 
 
+def etdump_headers() -> Path | None:
+    """The pip package's headers, for a prefix that was installed without the tracer's."""
+    root = _package()
+    headers = root / "include" if root else None
+    return headers if headers and (headers / "executorch" / "devtools").is_dir() else None
+
+
 def version_tuple(text: str) -> tuple[int, int]:
     """Major and minor of a version; (0, 0) when the text is none."""
     match = re.match(r"(\d+)\.(\d+)", text)
     return (int(match.group(1)), int(match.group(2))) if match else (0, 0)
+
+
+def _package() -> Path | None:
+    spec = importlib.util.find_spec("executorch")
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(places[0]) if places else None
 
 
 def _program(name: str) -> Path:

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <executorch/extension/data_loader/file_data_loader.h>
-#include <executorch/extension/memory_allocator/malloc_memory_allocator.h>
 #include <executorch/runtime/executor/method.h>
 #include <executorch/runtime/executor/program.h>
 
@@ -10,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "temp_arena.h"
+#include "arena.h"
 #include "tensor_spec.h"
 
 namespace k230 {
@@ -50,8 +49,8 @@ class Model {
   std::string path_;
   std::optional<executorch::extension::FileDataLoader> loader_;
   std::optional<executorch::runtime::Program> program_;
-  executorch::extension::MallocMemoryAllocator method_allocator_;
-  TempArena temp_allocator_;
+  Arena method_allocator_;
+  Arena temp_allocator_;
   std::vector<std::unique_ptr<uint8_t[]>> buffers_;
   std::vector<executorch::runtime::Span<uint8_t>> spans_;
   std::optional<executorch::runtime::HierarchicalAllocator> planned_;

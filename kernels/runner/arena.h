@@ -9,11 +9,12 @@
 
 namespace k230 {
 
-/// Scratch memory of kernels. The runtime resets it after every instruction; it keeps its largest
-/// block from one to the next, so that after the first inference no kernel waits for the system.
-class TempArena final : public executorch::runtime::MemoryAllocator {
+/// Memory for the runtime. It grows as asked for, and keeps one block of the size that was needed
+/// between two resets: the runtime resets the scratch memory of kernels after every instruction, and
+/// after the first inference no kernel should wait for the system.
+class Arena final : public executorch::runtime::MemoryAllocator {
  public:
-  TempArena() : MemoryAllocator(0, nullptr) {}
+  Arena() : MemoryAllocator(0, nullptr) {}
 
   void* allocate(size_t size, size_t alignment = kDefaultAlignment) override;
   void reset() override;

@@ -1,10 +1,10 @@
-#include "temp_arena.h"
+#include "arena.h"
 
 #include <new>
 
 namespace k230 {
 
-void* TempArena::allocate(size_t size, size_t alignment) {
+void* Arena::allocate(size_t size, size_t alignment) {
   if (!isPowerOf2(alignment)) {
     return nullptr;
   }
@@ -26,7 +26,7 @@ void* TempArena::allocate(size_t size, size_t alignment) {
   return alignPointer(overflow_.back().get(), alignment);
 }
 
-void TempArena::reset() {
+void Arena::reset() {
   if (!overflow_.empty()) {
     overflow_.clear();
     block_.reset();
