@@ -8,9 +8,9 @@ from pathlib import Path
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, ResultsError
 from .queue import RunQueue
-from .run import DATABASE
+from .run import DATABASE, reopen
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -37,13 +37,34 @@ def status(run: Path = _RUN, as_json: bool = typer.Option(False, "--json")) -> N
 
 
 @app.command()
-def report(run: Path = _RUN) -> None:
-    """Print the summary that the evaluation wrote."""
-    _queue(run)
-    summary = run / "summary.md"
-    if not summary.is_file():
-        raise InputError(f"{run} has no summary yet", hint="let the evaluation end first.")
-    typer.echo(summary.read_text(encoding="utf-8"), nl=False)
+def report(
+    run: Path = _RUN,
+    as_json: bool = typer.Option(False, "--json", help="One line of JSON as the last output."),
+    allow_missing: bool = typer.Option(False, help="Samples without a result are no failure."),
+    check: bool = typer.Option(False, help="Write nothing."),
+) -> None:
+    """Compute a run's figures, write predictions.csv, run.json and summary.md, print the summary.
+
+    Fails when a sample has no result, naming what is missing.
+    """
+    # The reports stand above the runs; only this command looks upward.
+    from ..report.figures import compute
+    from ..report.summary import export, missing_text, summary_text
+
+    opened = reopen(run)
+    figures = compute(opened) if check else export(opened)
+    summary = summary_text(opened, figures)
+    if not figures.complete and not allow_missing:
+        typer.echo(summary, err=True)
+        raise ResultsError(
+            missing_text(opened, figures),
+            hint="run again to go on; predictions.csv names every image.",
+        )
+    if as_json:
+        answer = {"changed": False, "summary": summary, "run_id": opened.id}
+        typer.echo(json.dumps({**answer, "figures": asdict(figures)}))
+    else:
+        typer.echo(summary, nl=False)
 
 
 def _queue(run: Path) -> RunQueue:

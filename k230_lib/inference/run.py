@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from .results import model_fingerprint
 from .runner import RunnerOptions
 
 DATABASE = "run.sqlite"
+INPUTS = "inputs.json"
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,32}")
 
 Logits = npt.NDArray[np.float32]
@@ -231,7 +233,48 @@ def open_run(
         "options": json.dumps(settings.options.key(), sort_keys=True),
     }
     run.queue().fill(identity, queued_samples(dataset), settings.cross_check)
+    _remember(run, host)
     return run
+
+
+def reopen(folder: Path) -> Run:
+    """Open a run by its folder alone, with the model and dataset it was begun with.
+
+    Raises:
+        InputError: it is no run.
+        ModelError, DatasetError: its model or dataset is not there any more, or has changed.
+    """
+    try:
+        data = json.loads((folder / INPUTS).read_text(encoding="utf-8"))
+        settings = RunSettings(
+            **{**data["settings"], "options": RunnerOptions(**data["settings"]["options"])}
+        )
+        model, dataset, host = Path(data["model"]), Path(data["dataset"]), data["host"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{folder} is no run: {error}", hint="give a folder below runs/."
+        ) from None
+    return open_run(
+        folder.parent,
+        model,
+        dataset,
+        settings,
+        run_id=folder.name,
+        host=Path(host) if host and Path(host).is_file() else None,
+    )
+
+
+def _remember(run: Run, host: Path | None) -> None:
+    """Write what the run was opened with; each process its own file, moved in one step."""
+    document = {
+        "model": str(run.model_folder.resolve()),
+        "dataset": str(run.dataset_folder.resolve()),
+        "host": str(host.resolve()) if host is not None else None,
+        "settings": asdict(run.settings),
+    }
+    fresh = run.folder / f".{INPUTS}.{os.getpid()}.tmp"
+    fresh.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    fresh.replace(run.folder / INPUTS)
 
 
 def check_fit(contract: ModelContract, dataset: manifest.Dataset) -> None:

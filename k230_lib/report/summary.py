@@ -15,6 +15,7 @@ from ..inference.run import Run
 from .figures import ORIGIN, RunFigures, compute, predictions
 
 SCHEMA_VERSION = 1
+_NAMED = 5
 _COLUMNS = (
     "index",
     "path",
@@ -122,6 +123,20 @@ def summary_text(run: Run, figures: RunFigures) -> str:
         lines.append(f"{figures.missing} images have not been computed: run again to go on.")
     lines.append(f"Origin of the figures: `{ORIGIN}` (virtual boards; no board's speed).")
     return "\n".join(lines) + "\n"
+
+
+def missing_text(run: Run, figures: RunFigures) -> str:
+    """Which images have no result, the first few by name."""
+    names = []
+    for prediction in predictions(run):
+        if prediction.status != "ok":
+            names.append(prediction.path)
+        if len(names) == _NAMED:
+            break
+    count = figures.total - figures.done
+    more = f" and {count - len(names)} more" if count > len(names) else ""
+    given_up = f", {len(figures.quarantined)} of them given up" if figures.quarantined else ""
+    return f"{count} of {figures.total} images have no result{given_up}: {', '.join(names)}{more}"
 
 
 def _agreement_lines(figures: RunFigures) -> list[str]:
