@@ -13,6 +13,8 @@ from .signatures import BTRFS_OFFSET, ISO_OFFSET
 LOCK = "/tmp/.k230-storage.lock"
 #: how long the board waits for such a script's end before it says that it is busy
 LOCK_WAIT_S = 30
+#: on the board's root file system while files of its data partition are on a controller only
+MARKER = "/root/.k230-storage"
 #: tools whose presence decides what can be done, with the option that shows a version
 TOOLS = {
     "busybox": "busybox | head -n 1",
@@ -65,6 +67,7 @@ s daemon; pidof sharefs
 s daemon_program; [ -x /mnt/sharefs ] && echo /mnt/sharefs
 s ipcm; cat /proc/ipcm 2>/dev/null
 s boot_mount; grep -hs 'mount.*@MOUNT@' /etc/init.d/rcS /etc/init.d/S* /etc/fstab
+s marker; cat @MARKER@ 2>/dev/null
 s tools
 @TOOLS@
 s holders; if grep -q ' @MOUNT@ ' /proc/mounts; then
@@ -123,6 +126,7 @@ def facts_script(partition: int = 4, mountpoint: str = "/sharefs") -> str:
         "ISO": ISO_OFFSET // 16,
         "BTRFS": BTRFS_OFFSET // 16,
         "TOOLS": "\n".join(lines),
+        "MARKER": MARKER,
         "LOCK": LOCK,
         "WAIT": LOCK_WAIT_S,
     }.items():

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..errors import InputError, StorageError
-from .facts import BoardFacts
 from .gpt import SECTOR
 from .mounts import commands_around
+from .records import BoardFacts
 from .signatures import BLANK, EXT_KINDS, FAT_KINDS, MOUNTABLE_KINDS
 from .sizes import human
 from .steps import Step, guarded_step

@@ -11,14 +11,17 @@ import contextlib
 import hashlib
 import json
 import os
+import shlex
 import shutil
+import socket
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from ..errors import EnvironmentProblemError, StorageError
-from .facts import BoardFacts
+from .facts_script import MARKER
 from .listing import MIB, Manifest, Piece, SavedFile
+from .records import BoardFacts
 from .sizes import human
 
 _SCHEMA = 1
@@ -61,6 +64,12 @@ class Journal:
     preserve: bool = True
     manifest: Manifest = field(default_factory=Manifest)
 
+    @property
+    def id(self) -> str:
+        """Names the replacement; the same for every run that works on it."""
+        parts = (self.card, self.old_kind, self.old_uuid, self.kind)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
 
 def card_identity(facts: BoardFacts) -> str:
     """What tells this card and partition from others, also from one flashed with the same image."""
@@ -77,9 +86,29 @@ class Folder:
 
     def __init__(self, root: Path, board: str) -> None:
         self.board = board
-        self.path = root / board
+        self.path = root.resolve() / board
         self._file = self.path / "journal.json"
         self._blobs = self.path / "blobs"
+
+    def require_own(self, facts: BoardFacts, journal: Journal | None) -> None:
+        """Refuse when the board's files were saved by a run that this folder knows nothing of.
+
+        Raises:
+            StorageError: names where that run was started.
+        """
+        own = journal.id if journal else ""
+        other, _, where = facts.marker.partition(" ")
+        if facts.marker and other != own:
+            raise StorageError(
+                f"files of {facts.mountpoint} were saved to {where} and not put back yet",
+                board=self.board,
+                hint=f"run again there; only if they are not needed: rm {MARKER} on the board.",
+            )
+
+    def mark_command(self, journal: Journal) -> str:
+        """Leaves a note on the board: to other controllers the partition must not look new."""
+        where = f"{socket.gethostname()}:{self.path}"
+        return f"echo {shlex.quote(f'{journal.id} {where}')} >{MARKER}"
 
     def load(self) -> Journal | None:
         """The journal that an earlier run left.

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from ..errors import StorageError
-from .facts import BoardFacts, Mount, Partition
+from .records import BoardFacts, Mount, Partition
 from .signatures import BLANK, EXT_KINDS, FAT_KINDS, MOUNTABLE_KINDS
 from .steps import Step, guarded_step
 

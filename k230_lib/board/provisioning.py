@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ..errors import BoardCommandError, StorageError
-from .facts import BoardFacts, read_facts
+from .facts import read_facts
 from .filesystems import Action, Wish, decide, fills_partition, plan_grow
 from .gpt import SECTOR
 from .journal import Folder, Journal
 from .mounts import check_mounted, persistent, plan_mount, plan_unmount
+from .records import BoardFacts
 from .replacing import Replacement, new_journal, plan_replacement
 from .shell import BoardShell
 from .sizes import Size, human
@@ -128,6 +129,7 @@ def ensure_filesystem(
     require_partition(facts, target.starts)
     before = _filesystem_text(facts)
     journal = folder.load()
+    folder.require_own(facts, journal)
     done: tuple[Step, ...] = ()
     message = ""
     if journal is not None:
@@ -205,6 +207,7 @@ def foresee(shell: BoardShell, target: Target, size: Size, wish: Wish, folder: F
     growth = plan_resize(table.facts, size, starts=target.starts, stop_users=target.stop_users)
     grown = resized(table.facts, growth.last) if growth.changed else table.facts
     journal = folder.load()
+    folder.require_own(facts, journal)
     steps: tuple[Step, ...] = ()
     if journal is None:
         decision = decide(grown, wish)
@@ -216,7 +219,7 @@ def foresee(shell: BoardShell, target: Target, size: Size, wish: Wish, folder: F
     else:
         message = f"goes on with {journal.kind} from {journal.phase}"
     if journal is not None:
-        plan = plan_replacement(grown, journal, stop_users=target.stop_users)
+        plan = plan_replacement(grown, journal, folder, stop_users=target.stop_users)
         steps = plan.remaining(journal)
     mount = plan_mount(grown, stop_users=target.stop_users, predicted=True)
     return Outcome(
@@ -258,7 +261,7 @@ def _replace(
     check: bool,
     progress: Callable[[str], None],
 ) -> tuple[tuple[Step, ...], BoardFacts]:
-    plan = plan_replacement(facts, journal, stop_users=target.stop_users)
+    plan = plan_replacement(facts, journal, folder, stop_users=target.stop_users)
     if not check:
         work = Replacement(shell, folder, stop_users=target.stop_users, progress=progress)
         facts = _naming_holders(shell, target, lambda: work.run(facts, journal))

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import BoardCommandError, StorageError, TransferError
-from .facts import BoardFacts, read_facts
+from .facts import read_facts
+from .facts_script import MARKER
 from .filesystems import Action, Decision, Wish, check_fits, make_commands
 from .journal import Folder, Journal, Phase, card_identity
 from .listing import (
@@ -35,6 +36,7 @@ from .mounts import (
     start_daemon_command,
     stop_daemon_commands,
 )
+from .records import BoardFacts
 from .shell import BoardShell
 from .signatures import BLANK, MOUNTABLE_KINDS, UNKNOWN
 from .sizes import human
@@ -115,7 +117,9 @@ def new_journal(facts: BoardFacts, decision: Decision, wish: Wish) -> Journal:
     )
 
 
-def plan_replacement(facts: BoardFacts, journal: Journal, *, stop_users: bool) -> Plan:
+def plan_replacement(
+    facts: BoardFacts, journal: Journal, folder: Folder, *, stop_users: bool
+) -> Plan:
     """The scripts for a board as it is now.
 
     Raises:
@@ -126,7 +130,8 @@ def plan_replacement(facts: BoardFacts, journal: Journal, *, stop_users: bool) -
     point = shlex.quote(facts.mountpoint)
     mounted = mounted_test(facts)
     unmount = f"if {mounted}; then umount {point}; fi"
-    stop = stop_daemon_commands(facts)
+    # the note is on the card before anything else happens
+    stop = [folder.mark_command(journal), "sync", *stop_daemon_commands(facts)]
     names = {"mount": point, "staging": STAGING}
     finish = _as_found(facts, journal)
     made = make_commands(facts, journal.kind, journal.label)
@@ -145,7 +150,7 @@ def plan_replacement(facts: BoardFacts, journal: Journal, *, stop_users: bool) -
             f"make {facts.mountpoint} read-only and list its files with checksums",
             [
                 *stop,
-                f"sync; mkdir -p {point}",
+                f"mkdir -p {point}",
                 f"if {mounted}; then mount -o remount,ro {point}",
                 f"else {mount_command(facts, read_only=True)}; fi",
                 f"cd {point}",
@@ -237,18 +242,20 @@ class Replacement:
             raise self._contradiction(facts, kind, f"the {journal.kind} that was made for them")
         if journal.phase is not Phase.MAKING:
             return journal
+        if old and journal.preserve and not facts.marker:
+            raise self._contradiction(facts, kind, "the note of the run that saved its files")
         if old and journal.preserve:
             # the partition was not touched yet; its files may have changed since they were saved
             return self._folder.save(dataclasses.replace(journal, phase=Phase.SAVING))
         if old or kind in (BLANK, UNKNOWN):
             return journal
-        plan = plan_replacement(facts, journal, stop_users=self._stop_users)
+        plan = plan_replacement(facts, journal, self._folder, stop_users=self._stop_users)
         if kind not in MOUNTABLE_KINDS or not self._listing(plan.list).empty:
             raise self._contradiction(facts, kind, f"an empty {journal.kind}")
         return journal
 
     def _save(self, facts: BoardFacts, journal: Journal) -> Journal:
-        plan = plan_replacement(facts, journal, stop_users=self._stop_users)
+        plan = plan_replacement(facts, journal, self._folder, stop_users=self._stop_users)
         manifest = self._listing(plan.list)
         check_fits(facts, manifest.bytes, journal.kind)
         _require_names(facts, manifest, journal.kind)
@@ -278,7 +285,7 @@ class Replacement:
                 board=facts.board,
                 hint="check the controller's disk, then run again.",
             )
-        plan = plan_replacement(facts, journal, stop_users=self._stop_users)
+        plan = plan_replacement(facts, journal, self._folder, stop_users=self._stop_users)
         self._folder.save(dataclasses.replace(journal, phase=Phase.MAKING))
         run_step(self._shell, plan.make)
         made = self._read(facts).filesystem
@@ -294,7 +301,7 @@ class Replacement:
         )
 
     def _restore(self, facts: BoardFacts, journal: Journal, *, fresh: bool) -> None:
-        plan = plan_replacement(facts, journal, stop_users=self._stop_users)
+        plan = plan_replacement(facts, journal, self._folder, stop_users=self._stop_users)
         rest = journal.manifest
         if not fresh:
             rest = missing(rest, self._listing(plan.verify), board=facts.board)
@@ -365,7 +372,8 @@ def _as_found(facts: BoardFacts, journal: Journal) -> list[str]:
     point = shlex.quote(facts.mountpoint)
     commands = {"rw": [], "ro": [f"mount -o remount,ro {point}"], "no": [f"umount {point}"]}
     daemon = f"pidof sharefs >/dev/null || {start_daemon_command()}"
-    return [*commands[journal.mounted], *([daemon] if journal.daemon_stopped else [])]
+    restart = [daemon] if journal.daemon_stopped else []
+    return [*commands[journal.mounted], *restart, f"rm -f {MARKER}", "sync"]
 
 
 def _require_names(facts: BoardFacts, manifest: Manifest, kind: str) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import BoardCommandError, StorageError
-from .facts import BoardFacts
 from .facts_script import LOCK
+from .records import BoardFacts
 from .shell import BoardShell
 
 _LOG = "/tmp/.k230-storage.log"

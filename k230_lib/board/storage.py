@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import BoardCommandError, StorageError
-from .facts import BoardFacts, Disk, Partition
 from .gpt import SECTOR, Condition, GptEntry, GptState, GptTable, SectorWrite, repair_writes
 from .mounts import commands_around
+from .records import BoardFacts, Disk, Partition
 from .sizes import Size, human
 from .steps import Step, guarded_step
 
