@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import logging
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
+from ..errors import EnvironmentProblemError, InputError
 
 if TYPE_CHECKING:
     from .compare import Comparison
     from .profile import ModelFiles, Profile
 
 app = typer.Typer(no_args_is_help=True)
+
+PAGE_NAME = "report.html"
 
 _Model = Annotated[
     Path | None,
@@ -35,6 +41,7 @@ _OperatorSlower = Annotated[
     float | None,
     typer.Option("--fail-operator-slower", help="The same for each operator type of over 1 %."),
 ]
+_Json = Annotated[bool, typer.Option("--json", help="One line of JSON as the only output.")]
 
 
 @app.command()
@@ -44,26 +51,37 @@ def report(
     model: _Model = None,
     etrecord: _Record = None,
     pte: _Pte = None,
+    variant: Annotated[
+        list[str] | None, typer.Option("--variant", help="Only these variants of a folder.")
+    ] = None,
     baseline: Annotated[str | None, typer.Option(help="Variant to compare with.")] = None,
     out: _Out = None,
     tick_hz: _Hz = 1e9,
     skip: _Skip = 0,
     fail_slower: _Slower = None,
     fail_operator_slower: _OperatorSlower = None,
+    check: Annotated[bool, typer.Option("--check", help="Only say what would be done.")] = False,
+    as_json: _Json = False,
 ) -> None:
     """Show where the time goes: tables, workbook, trace, plots and a one-file HTML report."""
     from .capture import Capture
     from .profile import load_folder, load_profile
 
+    folder = out or (
+        source / "report" if source.is_dir() else source.parent / f"{source.stem}-report"
+    )
+    if check:
+        answer = {"changed": True, "page": str(folder / PAGE_NAME)}
+        typer.echo(json.dumps(answer) if as_json else f"report would be written to {folder}")
+        return
     files = _files(model, etrecord, pte)
     if source.is_dir():
-        profiles = load_folder(source, files)
-        folder = out or source / "report"
+        profiles = load_folder(source, files, variants=tuple(variant or ()))
     else:
         capture = Capture(variant=source.stem, board="", tick_hz=tick_hz, skip=skip)
         profiles = (load_profile(source, capture, files),)
-        folder = out or source.parent / f"{source.stem}-report"
-    _finish(profiles, baseline, folder, fail_slower, fail_operator_slower)
+    limits = (fail_slower, fail_operator_slower)
+    _finish(profiles, baseline, folder, limits, as_json)
 
 
 @app.command()
@@ -80,6 +98,7 @@ def compare(
     skip: _Skip = 0,
     fail_slower: _Slower = None,
     fail_operator_slower: _OperatorSlower = None,
+    as_json: _Json = False,
 ) -> None:
     """Compare traces of one model made with different kernels, operator by operator."""
     from .capture import Capture
@@ -97,7 +116,8 @@ def compare(
         capture = Capture(variant=name, board="", tick_hz=tick_hz, skip=skip)
         profiles.append(load_profile(Path(path), capture, files))
     folder = out or Path("profile-report")
-    _finish(tuple(profiles), profiles[0].capture.variant, folder, fail_slower, fail_operator_slower)
+    limits = (fail_slower, fail_operator_slower)
+    _finish(tuple(profiles), profiles[0].capture.variant, folder, limits, as_json)
 
 
 def _files(model: Path | None, etrecord: Path | None, pte: Path | None) -> ModelFiles:
@@ -115,32 +135,64 @@ def _finish(
     profiles: tuple[Profile, ...],
     baseline: str | None,
     folder: Path,
-    fail_slower: float | None,
-    fail_operator_slower: float | None,
+    limits: tuple[float | None, float | None],
+    as_json: bool,
 ) -> None:
     """Write everything, say the essentials, and fail on what is slower than allowed."""
     from ..report.profile_report import write_profile_report
     from .compare import Thresholds, failures
     from .compare import compare as compare_profiles
+    from .outputs import summary_document
     from .profile import pooled
 
     variants = pooled(profiles)
     comparison = compare_profiles(variants, baseline) if len(variants) > 1 else None
-    limits = Thresholds(fail_slower, fail_operator_slower)
-    if comparison is None and limits != Thresholds():
+    thresholds = Thresholds(*limits)
+    if comparison is None and thresholds != Thresholds():
         raise InputError(
             "a limit for slower variants, but there is only one variant.",
             hint="profile with two or more runner variants.",
         )
-    failed = failures(comparison, limits) if comparison else []
-    page = write_profile_report(folder, profiles, variants, comparison, failed)
-    for line in _spoken(variants, comparison):
-        typer.echo(line)
-    typer.echo(f"report: {page}")
+    failed = failures(comparison, thresholds) if comparison else []
+    with _noise_in(folder):
+        page = write_profile_report(folder, profiles, variants, comparison, failed)
+    lines = [*_spoken(variants, comparison), f"report: {page}"]
+    if as_json:
+        document = summary_document(variants, comparison, failed)
+        answer = {**document, "changed": True, "page": str(page), "lines": lines}
+        typer.echo(json.dumps(answer))
+    else:
+        typer.echo("\n".join(lines))
     for line in failed:
         print(f"slower than allowed: {line}", file=sys.stderr)
     if failed:
         raise typer.Exit(2)
+
+
+@contextlib.contextmanager
+def _noise_in(folder: Path) -> Iterator[None]:
+    """Warnings and log lines of the libraries go to ``report.log``, not to the terminal.
+
+    Raises:
+        EnvironmentProblemError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handler = logging.FileHandler(folder / "report.log", mode="w", encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentProblemError(
+            f"{folder}: the report cannot be written: {error.strerror}.",
+            hint="give a folder with space that you may write to.",
+        ) from error
+    root = logging.getLogger()
+    root.addHandler(handler)
+    logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        root.removeHandler(handler)
+        handler.close()
 
 
 def _spoken(variants: tuple[Profile, ...], comparison: Comparison | None) -> list[str]:

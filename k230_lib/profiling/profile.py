@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -149,8 +149,15 @@ def load_profile(
     )
 
 
-def load_folder(folder: Path, files: ModelFiles) -> tuple[Profile, ...]:
+def load_folder(
+    folder: Path, files: ModelFiles, *, variants: Sequence[str] = ()
+) -> tuple[Profile, ...]:
     """All captures below ``folder``, ordered by variant and board.
+
+    Args:
+        folder: of one run.
+        files: of the model.
+        variants: only these; all when empty.
 
     Raises:
         InputError: there are none, two have the same variant and board, or one cannot be used.
@@ -161,6 +168,11 @@ def load_folder(folder: Path, files: ModelFiles) -> tuple[Profile, ...]:
             f"{folder}: no {FILE_NAME} in it or below it.", hint="run profile.yml first."
         )
     captures = [(path, read_capture(path)) for path in found]
+    for variant in variants:
+        if variant not in {capture.variant for _, capture in captures}:
+            known = ", ".join(sorted({capture.variant for _, capture in captures}))
+            raise InputError(f"{folder}: no traces of variant {variant!r}, found: {known}.")
+    captures = [item for item in captures if not variants or item[1].variant in variants]
     captures.sort(key=lambda item: (item[1].variant, item[1].board))
     labels = [capture.label for _, capture in captures]
     twice = next((label for label in labels if labels.count(label) > 1), None)
@@ -222,8 +234,19 @@ def _pool(group: list[Profile]) -> Profile:
         kinds=tables.grouped_table(events, op_ms, ["operator", "kind"]),
         modules=tables.module_table(events, op_ms),
         totals=totals,
-        notes=tuple(dict.fromkeys(note for profile in group for note in profile.notes)),
+        notes=tuple(dict.fromkeys(_pool_notes(group))),
     )
+
+
+def _pool_notes(group: list[Profile]) -> Iterator[str]:
+    for profile in group:
+        yield from profile.notes
+    builds = {profile.capture.runner_sha256 for profile in group} - {""}
+    if len(builds) > 1:
+        yield (
+            f"the boards ran {len(builds)} different builds of {group[0].capture.variant}: their "
+            "times are of different programs"
+        )
 
 
 def _read_contract(path: Path) -> dict[str, Any]:

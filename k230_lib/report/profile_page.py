@@ -120,7 +120,7 @@ def context(
         "executions": sum(profile.totals.executions for profile in profiles),
         "started": capture.started,
         "failures": list(failures),
-        "notes": list(dict.fromkeys(note for profile in profiles for note in profile.notes)),
+        "notes": list(dict.fromkeys(note for profile in variants for note in profile.notes)),
         "tiles": _tiles(subject, comparison, gain),
         "top": _top(subject, comparison),
         "steps": next_steps(subject, comparison),

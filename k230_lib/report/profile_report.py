@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import EnvironmentProblemError
+from ..profiling.commands import PAGE_NAME
 from ..profiling.compare import Comparison
 from ..profiling.outputs import SUMMARY_NAME, summary_document, write_summary, write_tables
 from ..profiling.profile import Profile
@@ -14,7 +15,6 @@ from .excel import write_workbook
 from .plots import write_plots
 from .profile_page import page
 
-PAGE_NAME = "report.html"
 WORKBOOK_NAME = "profile.xlsx"
 TRACE_NAME = "trace.json"
 
