@@ -1,0 +1,4 @@
+#!/bin/sh
+killall sharefs
+umount /sharefs
+sync

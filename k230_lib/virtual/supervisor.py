@@ -1,0 +1,234 @@
+"""The root process of a light board: both cores, the console, the faults. Ends, and all is gone.
+
+Run as ``python -m k230_lib.virtual.supervisor FOLDER``; the folder holds ``settings.json`` and
+``card.img``. One JSON line on standard output says whether the board came up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from ..errors import K230Error, VirtualBoardError
+from .board import BoardSettings
+from .control import ControlServer
+from .linux_side import LinuxSide
+from .msh import Msh, RtSettings
+from .network_faults import NetworkFaults
+from .ports import Exclusive, NetworkPort, PtyPort
+from .rt_files import RtFiles
+from .uart import ConsoleFaults, Uart
+
+_TICK_SECONDS = 0.05
+_FILLER = "filler.bin"
+
+
+class Supervisor:
+    """Both halves of one board, over all its resets."""
+
+    def __init__(self, folder: Path, settings: BoardSettings) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._state = "booting"
+        self._boots = 0
+        self._reset_wanted = threading.Event()
+        self._power_wanted = threading.Event()
+        self._end_wanted = threading.Event()
+        self._linux: LinuxSide | None = None
+        self._msh: Msh | None = None
+        self._network: NetworkFaults | None = None
+        handlers = {
+            name.removeprefix("_do_"): getattr(self, name)
+            for name in dir(self)
+            if name.startswith("_do_")
+        }
+        self._control = ControlServer(settings.number, handlers)
+        self._uart = Uart(settings.baud, seed=settings.number)
+        place = Exclusive()
+        NetworkPort(self._uart, settings.console_port, place)
+        NetworkPort(self._uart, settings.rfc2217_port, place, rfc2217=True)
+        PtyPort(self._uart, folder / "console")
+        self._programs = folder / "programs"
+
+    def run(self) -> None:
+        """Live until told to end; must be the main thread."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: self._end_wanted.set())
+        self._control.start()
+        with (self._folder / "board.log").open("ab") as log:
+            first = True
+            while not self._end_wanted.is_set():
+                how = self._one_life(log, first)
+                first = False
+                if how == "off":
+                    self._wait_for_power()
+
+    def _one_life(self, log: Any, first: bool) -> str:
+        shutil.rmtree(self._programs, ignore_errors=True)
+        self._programs.mkdir()
+        work = self._folder / "mnt"
+        work.mkdir(exist_ok=True)
+        linux = LinuxSide(self._settings, self._folder / "card.img", work, log)
+        try:
+            self._state = "booting"
+            linux.boot()
+            self._linux = linux
+            self._network = NetworkFaults(self._settings, linux)
+            self._start_msh(linux)
+            self._boots += 1
+            self._state = "running"
+            if first:
+                report({"up": True})
+            return self._watch(linux)
+        finally:
+            self._state = "off"
+            if self._msh:
+                self._msh.reset()
+            self._linux = self._network = None
+            linux.end()
+
+    def _start_msh(self, linux: LinuxSide) -> None:
+        files = RtFiles(lambda: linux.sharefs, linux.sharefs_server_runs)
+        self._msh = Msh(
+            self._uart,
+            files,
+            linux,
+            self._reset_wanted.set,
+            RtSettings(
+                boot_demo=self._settings.boot_demo,
+                speed=self._settings.speed,
+                memory_limit=self._settings.memory_limit,
+                scratch=self._programs,
+            ),
+        )
+        self._msh.start()
+
+    def _watch(self, linux: LinuxSide) -> str:
+        while True:
+            how = linux.wait(_TICK_SECONDS)
+            if how is not None:
+                return how
+            if self._reset_wanted.is_set():
+                self._reset_wanted.clear()
+                return "restart"
+            if self._end_wanted.is_set():
+                return "end"
+
+    def _wait_for_power(self) -> None:
+        while not self._end_wanted.is_set():
+            if self._power_wanted.wait(_TICK_SECONDS):
+                self._power_wanted.clear()
+                return
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def _board(self) -> LinuxSide:
+        if self._linux is None:
+            raise VirtualBoardError("the board is just booting or off")
+        return self._linux
+
+    def _faults(self) -> NetworkFaults:
+        if self._network is None:
+            raise VirtualBoardError("the board is just booting or off")
+        return self._network
+
+    def _do_status(self) -> dict[str, Any]:
+        return {
+            "pid": os.getpid(),
+            "folder": str(self._folder),
+            "state": self._state,
+            "boots": self._boots,
+            "settings": json.loads(self._settings.to_json()),
+        }
+
+    def _do_power(self) -> None:
+        self._power_wanted.set()
+
+    def _do_reset(self) -> None:
+        self._board()
+        self._state = "booting"
+        self._reset_wanted.set()
+
+    def _do_stop(self) -> None:
+        self._end_wanted.set()
+
+    def _do_kill(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _do_console(self, **values: float) -> None:
+        for name, value in values.items():
+            setattr(self._uart.faults, name, value)
+
+    def _do_inject(self, text: str) -> None:
+        self._uart.inject(text.encode("utf-8", "surrogateescape"))
+
+    def _do_ssh_cut(self, after_bytes: int) -> None:
+        self._faults().cut(after_bytes)
+
+    def _do_ssh_stall(self, seconds: float, after_bytes: int) -> None:
+        self._faults().stall(seconds, after_bytes)
+
+    def _do_ssh_slow(self, bytes_per_second: int) -> None:
+        self._faults().slow(bytes_per_second)
+
+    def _do_ssh_refuse(self, seconds: float) -> None:
+        self._faults().refuse(seconds)
+
+    def _do_fill_card(self, leave_bytes: int) -> None:
+        folder = self._board().sharefs
+        stat = os.statvfs(folder)
+        size = stat.f_bavail * stat.f_frsize - leave_bytes
+        if size > 0:
+            with (folder / _FILLER).open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+
+    def _do_read_only(self, on: bool) -> None:
+        self._board().run(f"mount -o remount,{'ro' if on else 'rw'} /sharefs")
+
+    def _do_stop_sharefs(self) -> None:
+        self._board().run("killall -9 sharefs")
+
+    def _do_kill_program(self, number: int) -> None:
+        if self._msh:
+            self._msh.kill_programs(signal.Signals(number))
+
+    def _do_clear(self) -> None:
+        self._uart.faults = ConsoleFaults()
+        if self._network:
+            self._network.clear()
+
+
+def report(answer: dict[str, Any]) -> None:
+    """Tell the process that started this one, which then goes its own way."""
+    print(json.dumps(answer), flush=True)
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    os.close(sink)
+
+
+def main() -> int:
+    folder = Path(sys.argv[1])
+    settings = BoardSettings.from_json((folder / "settings.json").read_text())
+    try:
+        Supervisor(folder, settings).run()
+    except (K230Error, OSError) as error:
+        text = str(error)
+        with contextlib.suppress(OSError):
+            report({"error": text})
+        print(text, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    # threads that wait for a dead file system must not keep the process
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)
