@@ -88,13 +88,18 @@ def host(
     ] = False,
 ) -> None:
     """Run a dataset on this machine's ExecuTorch: the reference for the boards."""
-    from ..dataset.manifest import read_manifest
+    from ..dataset.manifest import DATASET_FILE, read_manifest
     from ..evaluation.accuracy import score
+    from .contract import FILE_NAME
     from .host import missing_samples, run_dataset, save_logits
 
+    file = str(save.resolve()) if save else None
+    if check and not ((model / FILE_NAME).exists() and (dataset / DATASET_FILE).exists()):
+        # in check mode the steps before this one did nothing
+        print(json.dumps({"changed": True, "file": file}) if as_json else "host: would be computed")
+        return
     samples = list(read_manifest(dataset))[:first]
     indices = [sample.index for sample in samples]
-    file = str(save.resolve()) if save else None
     if check:
         missing = len(missing_samples(model, dataset, cache, indices))
         answer = {"changed": missing > 0, "computed": missing, "file": file}

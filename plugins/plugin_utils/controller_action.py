@@ -47,7 +47,7 @@ class ControllerAction(ActionBase):
         command = self.command(args)
         if self._task.check_mode:
             command.append("--check")
-        return _run(command, self._load_name)
+        return _run(command, self._task.action.rpartition(".")[2])
 
     def command(self, args: dict[str, Any]) -> list[str]:
         """The arguments of ``k230`` for this task, without ``--check``."""
