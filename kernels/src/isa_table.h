@@ -17,7 +17,7 @@ struct GemmBlock {
   int64_t ldy = 0;
   bool first = true;            // y is written, not added to
   bool last = true;             // bias and clamp apply
-  const float* bias = nullptr;  // per row; only with last
+  const float* bias = nullptr;  // per row, or null; only with last
   bool clamp = false;           // only with last
   float low = 0, high = 0;
   bool edge_columns = true;     // n starts at column 0 of the whole product

@@ -77,36 +77,65 @@ K230_INLINE void step(typename V::F32& a0, typename V::F32& a1, typename V::F32&
   if constexpr (Next) s = t;
 }
 
-// Two rows to memory. They are finished together so that no operation waits for the one before.
-template <class V, bool Two>
-K230_INLINE void finish(const GemmBlock& b, int64_t row, typename V::F32 p, typename V::F32 q,
-                        float* y, size_t vl) {
-  if (b.last) {
-    if (b.bias != nullptr) {
-      p = V::add(p, b.bias[row], vl);
-      if constexpr (Two) q = V::add(q, b.bias[row + 1], vl);
-    }
-    if (b.clamp) {
-      p = V::max(p, b.low, vl);
-      if constexpr (Two) q = V::max(q, b.low, vl);
-      p = V::min(p, b.high, vl);
-      if constexpr (Two) q = V::min(q, b.high, vl);
-    }
+// What the last block along k adds to and does with the sums. Read before anything is stored.
+template <int R>
+struct Finish {
+  float bias[R] = {};
+  float low, high;
+
+  explicit K230_INLINE Finish(const GemmBlock& b, int64_t row) : low(b.low), high(b.high) {
+    if (b.bias == nullptr) return;
+    const float* from = b.bias + row;
+    for (int i = 0; i < R; ++i) bias[i] = from[i];
   }
-  V::store(y, p, vl);
-  if constexpr (Two) V::store(y + b.ldy, q, vl);
+};
+
+// Bias and clamp of rows I and I + 1, and the stores of the two rows before them. An operation
+// never follows the one whose result it needs, nor a store another store.
+template <class V, int R, int I, bool Last, bool Clamp>
+K230_INLINE void finish(const Finish<R>& f, float* y, int64_t ldy, typename V::F32& p,
+                        typename V::F32& q, typename V::F32 before_p, typename V::F32 before_q,
+                        size_t vl) {
+  constexpr bool kTwo = I + 1 < R;
+  if constexpr (Last) {
+    p = V::add(p, f.bias[I], vl);
+    if constexpr (kTwo) q = V::add(q, f.bias[I + 1], vl);
+  }
+  if constexpr (I > 0) V::store(y + (I - 2) * ldy, before_p, vl);
+  if constexpr (Last && Clamp) {
+    p = V::max(p, f.low, vl);
+    if constexpr (kTwo) q = V::max(q, f.low, vl);
+  }
+  if constexpr (I > 0) V::store(y + (I - 1) * ldy, before_q, vl);
+  if constexpr (Last && Clamp) {
+    p = V::min(p, f.high, vl);
+    if constexpr (kTwo) q = V::min(q, f.high, vl);
+  }
+  if constexpr (I + 2 >= R) {
+    V::store(y + I * ldy, p, vl);
+    if constexpr (kTwo) V::store(y + (I + 1) * ldy, q, vl);
+  }
 }
 
-// R rows from row, vl columns from col. Returns whether a NaN was seen, when check is set.
+template <class V, int R, bool Last, bool Clamp>
+K230_INLINE void finish_all(const GemmBlock& b, int64_t row, float* y, typename V::F32 a0,
+                            typename V::F32 a1, typename V::F32 a2, typename V::F32 a3,
+                            typename V::F32 a4, typename V::F32 a5, size_t vl) {
+  const int64_t ldy = b.ldy;
+  const Finish<R> f(b, row);
+  finish<V, R, 0, Last, Clamp>(f, y, ldy, a0, a1, a0, a1, vl);
+  if constexpr (R > 2) finish<V, R, 2, Last, Clamp>(f, y, ldy, a2, a3, a0, a1, vl);
+  if constexpr (R > 4) finish<V, R, 4, Last, Clamp>(f, y, ldy, a4, a5, a2, a3, vl);
+  // Different in each instance, so that the compiler does not move their common stores to one
+  // place behind them, where nothing is left to do meanwhile.
+  __asm__ volatile("" : : "i"(2 * Last + Clamp));
+}
+
+// R rows from row, vl columns from col. w points to the start of the rows and is left there.
+// Returns whether a NaN was seen, when check is set.
 template <class V, int R>
-K230_INLINE bool tile(const GemmBlock& b, int64_t row, int64_t col, size_t vl, bool check) {
-  Rows w{};
-  w.p0 = b.w + row * b.ldw;
-  if constexpr (R > 1) w.p1 = w.p0 + b.ldw;
-  if constexpr (R > 2) w.p2 = w.p1 + b.ldw;
-  if constexpr (R > 3) w.p3 = w.p2 + b.ldw;
-  if constexpr (R > 4) w.p4 = w.p3 + b.ldw;
-  if constexpr (R > 5) w.p5 = w.p4 + b.ldw;
+K230_INLINE bool tile(const GemmBlock& b, Rows& w, int64_t row, int64_t col, size_t vl,
+                      bool check) {
   const int64_t ldx = b.ldx;
   const int64_t ldy = b.ldy;
   const float* x = b.x + col;
@@ -118,46 +147,51 @@ K230_INLINE bool tile(const GemmBlock& b, int64_t row, int64_t col, size_t vl, b
   x += ldx;
 #define K230_STEP(start, more, now, next, k) \
   step<V, R, start, more>(a0, a1, a2, a3, a4, a5, now, next, x, ldx, w, k, s, vl)
-  int64_t rest = b.k;
-  if (!b.first) {
-    a0 = V::load(y, vl);
-    if constexpr (R > 1) a1 = V::load(y + ldy, vl);
-    if constexpr (R > 2) a2 = V::load(y + 2 * ldy, vl);
-    if constexpr (R > 3) a3 = V::load(y + 3 * ldy, vl);
-    if constexpr (R > 4) a4 = V::load(y + 4 * ldy, vl);
-    if constexpr (R > 5) a5 = V::load(y + 5 * ldy, vl);
-  } else if (rest > 1) {
-    K230_STEP(true, true, xa, xb, 0);
-    xa = xb;
-    w.template advance<R>(1);
-    --rest;
+#define K230_FOUR(start, more)             \
+  do {                                     \
+    K230_STEP(start, true, xa, xb, 0);     \
+    K230_STEP(false, true, xb, xa, 1);     \
+    K230_STEP(false, true, xa, xb, 2);     \
+    K230_STEP(false, more, xb, xa, 3);     \
+    w.template advance<R>(4);              \
+  } while (false)
+  // Whole fours run in the loop; what k has beyond them comes first, one at a time.
+  int64_t fours = b.k >= 8 ? b.k / 4 : 0;
+  int64_t ones = b.k - 4 * fours;
+  if (b.first && ones == 0) {
+    K230_FOUR(true, true);
+    --fours;
   } else {
-    K230_STEP(true, false, xa, xb, 0);
-    rest = 0;
-  }
-  for (; rest > 4; rest -= 4) {
-    K230_STEP(false, true, xa, xb, 0);
-    K230_STEP(false, true, xb, xa, 1);
-    K230_STEP(false, true, xa, xb, 2);
-    K230_STEP(false, true, xb, xa, 3);
-    w.template advance<R>(4);
-  }
-  if (rest > 1) {
-    K230_STEP(false, true, xa, xb, 0);
-    if (rest > 2) {
-      K230_STEP(false, true, xb, xa, 1);
-      if (rest > 3) {
-        K230_STEP(false, true, xa, xb, 2);
-        K230_STEP(false, false, xb, xa, 3);
-      } else {
-        K230_STEP(false, false, xa, xb, 2);
-      }
+    if (b.first) {
+      K230_STEP(true, false, xa, xb, 0);
+      w.template advance<R>(1);
+      --ones;
     } else {
-      K230_STEP(false, false, xb, xa, 1);
+      a0 = V::load(y, vl);
+      if constexpr (R > 1) a1 = V::load(y + ldy, vl);
+      if constexpr (R > 2) a2 = V::load(y + 2 * ldy, vl);
+      if constexpr (R > 3) a3 = V::load(y + 3 * ldy, vl);
+      if constexpr (R > 4) a4 = V::load(y + 4 * ldy, vl);
+      if constexpr (R > 5) a5 = V::load(y + 5 * ldy, vl);
+      x -= ldx;
     }
-  } else if (rest == 1) {
-    K230_STEP(false, false, xa, xb, 0);
+    for (; ones > 0; --ones) {
+      xa = V::load(x, vl);
+      s = scalars_at<R>(w, 0);
+      x += ldx;
+      K230_STEP(false, false, xa, xb, 0);
+      w.template advance<R>(1);
+    }
+    if (fours > 0) {
+      xa = V::load(x, vl);
+      s = scalars_at<R>(w, 0);
+      x += ldx;
+    }
   }
+  for (; fours > 1; --fours) K230_FOUR(false, true);
+  if (fours > 0) K230_FOUR(false, false);
+  w.template advance<R>(-b.k);
+#undef K230_FOUR
 #undef K230_STEP
 
   bool nan = false;
@@ -170,9 +204,13 @@ K230_INLINE bool tile(const GemmBlock& b, int64_t row, int64_t col, size_t vl, b
     if constexpr (R > 5) sum = V::add(sum, a5, vl);
     nan = V::any_nan(sum, vl);
   }
-  finish<V, (R > 1)>(b, row, a0, a1, y, vl);
-  if constexpr (R > 2) finish<V, (R > 3)>(b, row + 2, a2, a3, y + 2 * ldy, vl);
-  if constexpr (R > 4) finish<V, (R > 5)>(b, row + 4, a4, a5, y + 4 * ldy, vl);
+  if (!b.last) {
+    finish_all<V, R, false, false>(b, row, y, a0, a1, a2, a3, a4, a5, vl);
+  } else if (!b.clamp) {
+    finish_all<V, R, true, false>(b, row, y, a0, a1, a2, a3, a4, a5, vl);
+  } else {
+    finish_all<V, R, true, true>(b, row, y, a0, a1, a2, a3, a4, a5, vl);
+  }
   return nan;
 }
 
@@ -184,18 +222,25 @@ __attribute__((noinline)) bool strip(const GemmBlock& b, int64_t row, size_t m1)
   const bool edge_row = watch && row == 0;
   const size_t n = static_cast<size_t>(b.n);
   bool check = watch && (edge_row || b.edge_columns);
+  Rows w{};
+  w.p0 = b.w + row * b.ldw;
+  if constexpr (R > 1) w.p1 = w.p0 + b.ldw;
+  if constexpr (R > 2) w.p2 = w.p1 + b.ldw;
+  if constexpr (R > 3) w.p3 = w.p2 + b.ldw;
+  if constexpr (R > 4) w.p4 = w.p3 + b.ldw;
+  if constexpr (R > 5) w.p5 = w.p4 + b.ldw;
   bool nan = false;
   size_t col = 0;
   while (n - col > 2 * m1) {
     const size_t vl = M4::set(n - col < 4 * m1 ? n - col : 4 * m1);
-    nan |= tile<M4, R>(b, row, col, vl, check);
+    nan |= tile<M4, R>(b, w, row, col, vl, check);
     check = edge_row;
     col += vl;
   }
   if (n - col > m1) {
-    nan |= tile<M2, R>(b, row, col, M2::set(n - col), check);
+    nan |= tile<M2, R>(b, w, row, col, M2::set(n - col), check);
   } else if (n > col) {
-    nan |= tile<M1, R>(b, row, col, M1::set(n - col), check);
+    nan |= tile<M1, R>(b, w, row, col, M1::set(n - col), check);
   }
   return nan;
 }

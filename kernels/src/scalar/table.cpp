@@ -26,10 +26,8 @@ bool gemm(const GemmBlock& b) {
       }
     }
     if (!b.last) continue;
-    if (b.bias != nullptr) {
-      const float bias = b.bias[row];
-      for (int64_t i = 0; i < b.n; ++i) y[i] += bias;
-    }
+    const float bias = b.bias != nullptr ? b.bias[row] : 0.0f;
+    for (int64_t i = 0; i < b.n; ++i) y[i] += bias;
     if (b.clamp) {
       for (int64_t i = 0; i < b.n; ++i) y[i] = clamped(y[i], b.low, b.high);
     }
