@@ -9,8 +9,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,10 +48,10 @@ def decode(data: bytes) -> tuple[Image.Image, tuple[str, ...]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(data)) as image:
-                odd = _odd(image)
-                image.load()
-                return _to_rgb(image), odd
+            image = Image.open(io.BytesIO(data))
+            odd = _odd(image)
+            image.load()
+            return _to_rgb(image), odd
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as problem:
         raise DatasetError(_reason(problem)) from None
 
@@ -85,7 +84,8 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         image = Image.fromarray(high.astype(np.uint8))
     elif image.mode in ("I", "F"):
         raise ValueError(f"pixels of mode {image.mode} have no defined range")
-    return image.convert("RGB")
+    # a conversion to the same mode would copy
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def pixels_of(image: Image.Image, preprocessing: Preprocessing) -> Pixels:
@@ -101,13 +101,12 @@ def pixels_of(image: Image.Image, preprocessing: Preprocessing) -> Pixels:
             f"interpolation {preprocessing.interpolation!r} is not one of "
             f"{', '.join(_INTERPOLATION)}"
         ) from None
-    width, height = resized(image.size, preprocessing.resize_size)
-    if (width, height) != image.size:
-        try:
-            image = image.resize((width, height), method)
-        except MemoryError:
-            raise DatasetError(f"image of {image.size} is too elongated to resize") from None
-    image = _centre_crop(image, preprocessing.crop_size)
+    size = resized(image.size, preprocessing.resize_size)
+    try:
+        # resizing only what the crop keeps, by box= or row and column wise, changes bits
+        image = _centre_crop(image.resize(size, method), preprocessing.crop_size)
+    except MemoryError:
+        raise DatasetError(f"image of {image.size} is too elongated to resize") from None
     return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
 
 
@@ -120,31 +119,17 @@ def resized(size: tuple[int, int], shorter: int) -> tuple[int, int]:
 
 
 def _centre_crop(image: Image.Image, side: int) -> Image.Image:
-    width, height = image.size
-    if width < side or height < side:
-        wide, high = max(side - width, 0), max(side - height, 0)
+    wide, high = max(side - image.width, 0), max(side - image.height, 0)
+    if wide or high:
         borders = (wide // 2, high // 2, (wide + 1) // 2, (high + 1) // 2)
         image = ImageOps.expand(image, borders, fill=0)
-        width, height = image.size
     # round() to even, as torchvision does
-    top, left = round((height - side) / 2.0), round((width - side) / 2.0)
+    top, left = round((image.height - side) / 2.0), round((image.width - side) / 2.0)
     return image.crop((left, top, left + side, top + side))
 
 
-@lru_cache(maxsize=4)
-def _table(mean: tuple[float, ...], std: tuple[float, ...]) -> Tensor:
-    """The float32 value of every pixel value, [channels, 256].
-
-    Each step is one float32 operation on one value, so a table gives the very bits that the
-    arithmetic on the whole tensor would.
-    """
-    values = np.arange(256, dtype=np.float32) / np.float32(255)
-    rows = [(values - np.float32(m)) / np.float32(s) for m, s in zip(mean, std, strict=True)]
-    return cast(Tensor, np.stack(rows))
-
-
 def normalise(pixels: Pixels, preprocessing: Preprocessing) -> Tensor:
-    """``(pixel / 255 - mean) / std`` per channel in float32.
+    """``(pixel / 255 - mean) / std`` per channel in float32, one operation after the other.
 
     Args:
         pixels: uint8 [3, H, W], or a batch of them [N, 3, H, W].
@@ -152,11 +137,12 @@ def normalise(pixels: Pixels, preprocessing: Preprocessing) -> Tensor:
     Returns:
         float32 of the same shape.
     """
-    table = _table(preprocessing.mean, preprocessing.std)
-    out = np.empty(pixels.shape, np.float32)
-    for channel in range(table.shape[0]):
-        np.take(table[channel], pixels[..., channel, :, :], out=out[..., channel, :, :])
-    return out
+    shape = (len(preprocessing.mean), 1, 1)
+    values = pixels.astype(np.float32)
+    values /= np.float32(255)
+    values -= np.array(preprocessing.mean, np.float32).reshape(shape)
+    values /= np.array(preprocessing.std, np.float32).reshape(shape)
+    return values
 
 
 def sample_bytes(data: bytes, preprocessing: Preprocessing, dtype: Dtype) -> bytes:

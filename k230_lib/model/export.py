@@ -142,6 +142,9 @@ def _lower(todo: ExportPlan, bundle: ModelBundle, staging: Path, clock: _Clock) 
 
     side = bundle.preprocessing.crop_size
     example = torch.randn(1, 3, side, side, generator=torch.Generator().manual_seed(0))
+    state = bundle.module.state_dict().values()
+    # known before the work; what the planned buffers add is known after it
+    _check_memory(todo.name, sum(part.numel() * part.element_size() for part in state))
     with torch.no_grad():
         expected = bundle.module(example)
     if not isinstance(expected, torch.Tensor) or expected.shape != (1, len(bundle.classes)):
@@ -192,7 +195,7 @@ def _lower(todo: ExportPlan, bundle: ModelBundle, staging: Path, clock: _Clock) 
             "error_to_eager": error,
         },
     )
-    _check_memory(contract)
+    _check_memory(contract.name, contract.pte.bytes + sum(contract.planned_buffers))
     contracts.save(contract, staging)
     return contract
 
@@ -273,13 +276,12 @@ def _agree(found: torch.Tensor, expected: torch.Tensor, what: str) -> float:
     return error
 
 
-def _check_memory(contract: ModelContract) -> None:
-    """A program whose buffers alone exceed the core's memory cannot start there."""
-    needed = sum(contract.planned_buffers) + contract.pte.bytes
+def _check_memory(name: str, needed: int) -> None:
+    """A program that does not fit into the core's memory cannot start there."""
     if needed > BOARD_PROGRAM_MEMORY:
         raise ModelError(
-            f"{contract.name} needs {needed / 2**20:.0f} MiB (program and planned buffers), the "
-            f"RT-Smart core has about {BOARD_PROGRAM_MEMORY / 2**20:.0f} MiB for programs",
+            f"{name} needs {needed / 2**20:.0f} MiB for weights and buffers, the RT-Smart core "
+            f"has about {BOARD_PROGRAM_MEMORY / 2**20:.0f} MiB for programs",
             hint="use a smaller model or input.",
         )
 
