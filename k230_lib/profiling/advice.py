@@ -42,7 +42,7 @@ def _bottleneck(profile: Profile) -> list[str]:
     share = float(first["share"])
     rest = f" All else together can give {1 / share:.2f}x at most." if share > 0.5 else ""
     return [
-        f"Speed up {name}: {count} operator{'s' * (count > 1)} take {share:.0%} of the operators' "
+        f"Speed up {name}: {_operators(count, 'takes', 'take')} {share:.0%} of the operators' "
         f"time; twice as fast there makes the model {amdahl(share, _TWICE):.2f}x as fast.{rest}"
     ]
 
@@ -73,9 +73,10 @@ def _slowed(profile: Profile, comparison: Comparison | None) -> list[str]:
         return []
     worst = lost.iloc[int(ms.to_numpy().argmax())]
     where = worst["module"] or worst["operator"]
+    losers = _operators(len(lost), "loses", "lose")
     return [
-        f"Look at what got slower: {len(lost)} operators lose {ms.sum():.2f} ms against "
-        f"{comparison.baseline}, most of it in {where}."
+        f"Look at what got slower: {losers} {ms.sum():.2f} ms against {comparison.baseline}, most "
+        f"of it in {where}."
     ]
 
 
@@ -89,8 +90,8 @@ def _lagging(profile: Profile) -> list[str]:
         return []
     worst = slow.iloc[0]
     return [
-        f"{len(slow)} operator{'s' * (len(slow) > 1)} run at less than half the usual rate of "
-        f"their kind, first {worst['module']} ({worst['detail']}): {worst['gmac_per_s']:.3g} "
+        f"{_operators(len(slow), 'runs', 'run')} at less than half the usual rate of their kind, "
+        f"first {worst['module']} ({worst['detail']}): {worst['gmac_per_s']:.3g} "
         f"against {worst['usual']:.3g} GMAC/s."
     ]
 
@@ -123,6 +124,10 @@ def _framework(profile: Profile) -> list[str]:
         f"{share:.0%} of an inference is spent between operators: many small ones; fuse them, or "
         "trace without profiling to see how much of it is the tracing itself."
     ]
+
+
+def _operators(count: int, one: str, many: str) -> str:
+    return f"1 operator {one}" if count == 1 else f"{count} operators {many}"
 
 
 def _share_of(table: pd.DataFrame, part: str) -> float:

@@ -70,9 +70,9 @@ def report(
     folder = out or (
         source / "report" if source.is_dir() else source.parent / f"{source.stem}-report"
     )
-    if check:
-        answer = {"changed": True, "page": str(folder / PAGE_NAME)}
-        typer.echo(json.dumps(answer) if as_json else f"report would be written to {folder}")
+    if check and not source.exists():
+        # In check mode the steps before this one did nothing.
+        _told(folder, changed=True, as_json=as_json)
         return
     files = _files(model, etrecord, pte)
     if source.is_dir():
@@ -81,7 +81,7 @@ def report(
         capture = Capture(variant=source.stem, board="", tick_hz=tick_hz, skip=skip)
         profiles = (load_profile(source, capture, files),)
     limits = (fail_slower, fail_operator_slower)
-    _finish(profiles, baseline, folder, limits, as_json)
+    _finish(profiles, baseline, folder, limits, as_json, check=check)
 
 
 @app.command()
@@ -137,9 +137,12 @@ def _finish(
     folder: Path,
     limits: tuple[float | None, float | None],
     as_json: bool,
+    *,
+    check: bool = False,
 ) -> None:
     """Write everything, say the essentials, and fail on what is slower than allowed."""
-    from ..report.profile_report import write_profile_report
+    from ..report.profile_page import page
+    from ..report.profile_report import would_change, write_profile_report
     from .compare import Thresholds, failures
     from .compare import compare as compare_profiles
     from .outputs import summary_document
@@ -154,12 +157,17 @@ def _finish(
             hint="profile with two or more runner variants.",
         )
     failed = failures(comparison, thresholds) if comparison else []
+    if check:
+        html = page(profiles, variants, comparison, failed)
+        _told(folder, changed=would_change(folder, html), as_json=as_json)
+        return
     with _noise_in(folder):
-        page = write_profile_report(folder, profiles, variants, comparison, failed)
-    lines = [*_spoken(variants, comparison), f"report: {page}"]
+        changed = write_profile_report(folder, profiles, variants, comparison, failed)
+    target = folder / PAGE_NAME
+    lines = [*_spoken(variants, comparison), f"report: {target}"]
     if as_json:
         document = summary_document(variants, comparison, failed)
-        answer = {**document, "changed": True, "page": str(page), "lines": lines}
+        answer = {**document, "changed": changed, "page": str(target), "lines": lines}
         typer.echo(json.dumps(answer))
     else:
         typer.echo("\n".join(lines))
@@ -167,6 +175,13 @@ def _finish(
         print(f"slower than allowed: {line}", file=sys.stderr)
     if failed:
         raise typer.Exit(2)
+
+
+def _told(folder: Path, *, changed: bool, as_json: bool) -> None:
+    """What check mode says."""
+    answer = {"changed": changed, "page": str(folder / PAGE_NAME)}
+    text = f"the report in {folder} {'would be written' if changed else 'is up to date'}"
+    typer.echo(json.dumps(answer) if as_json else text)
 
 
 @contextlib.contextmanager

@@ -32,20 +32,17 @@ class Totals:
 
     ``operators_ms`` is the sum of the operators of an execution, ``execute_ms`` the framework's
     own figure for the whole execution, ``wall_ms`` the runner's; None where it was not given.
+    ``unexplained`` is the share of the wall time (else of the traced execution) that is not in
+    operators, execution by execution where both are known. ``spread`` is p90 - p10 over median.
     """
 
     executions: int
     operators_ms: float
     execute_ms: float | None
     wall_ms: float | None
+    unexplained: float | None
     spread: float
     macs: int
-
-    @property
-    def unexplained(self) -> float | None:
-        """Share of the wall time (else of the traced execution) that is not in operators."""
-        whole = self.wall_ms if self.wall_ms is not None else self.execute_ms
-        return None if not whole else 1 - self.operators_ms / whole
 
     @property
     def inference_ms(self) -> float:
@@ -320,11 +317,16 @@ def _summary(
 ) -> Totals:
     sums = op_ms.sum(axis=1)
     low, middle, high = np.percentile(sums, [10, 50, 90])
+    whole = np.array(wall_ms) if wall_ms else execute
+    if whole is not None and whole.shape != sums.shape:
+        # The runner told only one figure for all executions.
+        whole, sums = np.array([np.median(whole)]), np.array([middle])
     return Totals(
         executions=int(op_ms.shape[0]),
         operators_ms=float(middle),
         execute_ms=None if execute is None else float(np.median(execute)),
         wall_ms=float(np.median(wall_ms)) if wall_ms else None,
+        unexplained=None if whole is None else float(np.median(1 - sums / whole)),
         spread=float((high - low) / middle) if middle > 0 else 0.0,
         macs=macs,
     )

@@ -14,7 +14,6 @@ from ..inference.run import HostReference, Run
 
 Logits = npt.NDArray[np.float32]
 
-ORIGIN = "measured_here"
 _TOP = 5
 
 
@@ -99,7 +98,7 @@ class RunFigures:
     host: Agreement | None
     cross_checked: int
     cross_disagreeing: tuple[int, ...]
-    origin: str = ORIGIN
+    origin: str = "measured_here"
 
     @property
     def complete(self) -> bool:
@@ -149,6 +148,7 @@ def compute(run: Run) -> RunFigures:
     right1 = sum(prediction.top1_correct for prediction in done)
     right5 = sum(prediction.top5_correct for prediction in done)
     return RunFigures(
+        origin=run.settings.origin,
         total=total,
         done=len(done),
         quarantined=tuple(quarantined),

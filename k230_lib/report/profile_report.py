@@ -25,7 +25,7 @@ def write_profile_report(
     variants: Sequence[Profile],
     comparison: Comparison | None,
     failures: Sequence[str] = (),
-) -> Path:
+) -> bool:
     """Write tables, workbook, trace, plots and page.
 
     Args:
@@ -36,25 +36,32 @@ def write_profile_report(
         failures: what is slower than allowed.
 
     Returns:
-        the page's path.
+        whether the page differs from the one that was there.
 
     Raises:
         EnvironmentProblemError: the folder cannot be written.
     """
+    html = page(profiles, variants, comparison, failures)
+    document = summary_document(variants, comparison, failures)
+    changed = would_change(folder, html)
     try:
         for part in ("tables", "plots"):
             (folder / part).mkdir(parents=True, exist_ok=True)
         write_tables(folder / "tables", profiles, comparison)
-        document = summary_document(variants, comparison, failures)
         write_summary(folder / SUMMARY_NAME, document)
         write_workbook(folder / WORKBOOK_NAME, profiles, comparison)
         write_trace(folder / TRACE_NAME, profiles)
         write_plots(folder / "plots", variants, comparison)
-        target = folder / PAGE_NAME
-        target.write_text(page(profiles, variants, comparison, failures), encoding="utf-8")
+        (folder / PAGE_NAME).write_text(html, encoding="utf-8")
     except OSError as error:
         raise EnvironmentProblemError(
             f"{folder}: the report cannot be written: {error.strerror or error}.",
             hint="give a folder with space that you may write to.",
         ) from error
-    return target
+    return changed
+
+
+def would_change(folder: Path, html: str) -> bool:
+    """Whether the page in ``folder`` is another one: it shows all figures."""
+    target = folder / PAGE_NAME
+    return not target.is_file() or target.read_text(encoding="utf-8") != html

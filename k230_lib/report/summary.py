@@ -12,10 +12,14 @@ from typing import Any
 
 from .. import __version__
 from ..inference.run import Run
-from .figures import ORIGIN, RunFigures, compute, predictions
+from .figures import RunFigures, compute, predictions
 
 SCHEMA_VERSION = 1
 _NAMED = 5
+_ORIGINS = {
+    "measured_here": "virtual boards; no real board's speed",
+    "measured_on_board": "on the boards of the inventory",
+}
 _COLUMNS = (
     "index",
     "path",
@@ -121,7 +125,7 @@ def summary_text(run: Run, figures: RunFigures) -> str:
         lines.append(f"Given up after two failures: samples {_few(figures.quarantined)}.")
     if figures.missing:
         lines.append(f"{figures.missing} images have not been computed: run again to go on.")
-    lines.append(f"Origin of the figures: `{ORIGIN}` (virtual boards; no board's speed).")
+    lines.append(f"Origin of the figures: `{figures.origin}` ({_ORIGINS[figures.origin]}).")
     return "\n".join(lines) + "\n"
 
 

@@ -108,7 +108,7 @@ def test_advice_points_at_what_got_slower(tmp_path: Path, portable: Profile) -> 
     times = [TIMES_NS[0] // 9, *TIMES_NS[1:3], TIMES_NS[3] * 2, *TIMES_NS[4:]]
     other = load_profile(write_etdump(tmp_path / "s", times=[times]), Capture("rvv", "b"))
     text = " ".join(next_steps(other, compare([portable, other])))
-    assert "1 operators lose 0.70 ms" in text
+    assert "1 operator loses 0.70 ms" in text
 
 
 def test_traces_have_a_process_per_board_and_a_thread_per_variant(

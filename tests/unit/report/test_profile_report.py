@@ -69,7 +69,8 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> tuple[Profile, Profile
 def written(variants: tuple[Profile, Profile], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a whole report."""
     folder = tmp_path_factory.mktemp("report") / "made"
-    return write_profile_report(folder, variants, variants, compare(variants)).parent
+    assert write_profile_report(folder, variants, variants, compare(variants))
+    return folder
 
 
 def test_the_page_answers_first_what_a_user_asks(variants: tuple[Profile, Profile]) -> None:
@@ -186,6 +187,24 @@ def test_the_command_compares_single_traces(tmp_path: Path) -> None:
     wrong = CliRunner().invoke(app, ["compare", "a.etdump", "--out", str(tmp_path / "r")])
     assert isinstance(wrong.exception, InputError)
     assert "expected NAME=ETDUMP" in str(wrong.exception)
+
+
+def test_check_mode_says_whether_the_report_would_change(tmp_path: Path) -> None:
+    def changes(*options: str) -> bool:
+        done = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "--json", *options])
+        assert done.exit_code == 0, done.output
+        return bool(json.loads(done.stdout)["changed"])
+
+    assert changes("--check")
+    run(tmp_path / "run" / "portable", "portable", TIMES_NS)
+    assert changes("--check")
+    assert not (tmp_path / "run" / "report").exists()
+    assert changes()
+    assert not changes("--check")
+    assert not changes()
+    run(tmp_path / "run" / "rvv", "rvv", FASTER_NS)
+    assert changes("--check")
+    assert not changes("--check", "--variant", "portable")
 
 
 def test_a_limit_without_a_second_variant_is_refused(tmp_path: Path) -> None:
