@@ -21,6 +21,7 @@ from . import board_files
 from .board import BoardSettings
 from .loopdev import LoopDevice
 from .tools import SYSTEM_PATH, path_of
+from .vfat import VfatMounter
 
 _BOOT_PATIENCE_SECONDS = 30.0
 _POLL_SECONDS = 0.01
@@ -51,6 +52,7 @@ class LinuxSide:
         self._over = threading.Event()
         self._loop = LoopDevice(image)
         self.init = 0
+        self._vfat: VfatMounter | None = None
         try:
             subprocess.run(
                 [path_of("partx"), "-u", self._loop.path], capture_output=True, check=False
@@ -101,6 +103,7 @@ class LinuxSide:
             raise self._boot_error("its first process failed")
         self.init = _child_of(self._process.pid)
         self._plug()
+        self._vfat = VfatMounter(self.init, self._work / "root")
         self._process.stdin.write(b"\n")
         self._process.stdin.close()
         deadline = time.monotonic() + _BOOT_PATIENCE_SECONDS
@@ -129,6 +132,8 @@ class LinuxSide:
     def end(self) -> None:
         """Take the power away and wait until the card is free again."""
         self._over.set()
+        if self._vfat:
+            self._vfat.stop()
         if self.init:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.init, signal.SIGKILL)

@@ -33,10 +33,8 @@ _PROGRAMS = {
     "sshd": "usr/sbin/sshd",
     # behind wrappers
     "blkid": "usr/lib/board/blkid",
-    "fusefat": "usr/lib/board/fusefat",
 }
 _E2FSPROGS = ("mke2fs", "e2fsck", "resize2fs", "tune2fs", "dumpe2fs")
-_OPTIONAL = ("fusefat",)
 _SCRIPTS = {
     "rcS.sh": "etc/init.d/rcS",
     "rcK.sh": "etc/init.d/rcK",
@@ -82,9 +80,8 @@ def fingerprint(sdk: str) -> bytes:
     for name in (*_SCRIPTS, *_TEXTS, "applets.txt"):
         digest.update(board_files.text(name).encode())
     for program in ("busybox", *_PROGRAMS, *_E2FSPROGS):
-        if program not in _OPTIONAL or shutil.which(program):
-            stat = path_of(program).stat()
-            digest.update(f"{program} {stat.st_size} {stat.st_mtime_ns}".encode())
+        stat = path_of(program).stat()
+        digest.update(f"{program} {stat.st_size} {stat.st_mtime_ns}".encode())
     return digest.digest()
 
 
@@ -98,8 +95,7 @@ def build(root: Path, sdk: str) -> None:
     e2fsprogs = has_e2fsprogs(sdk)
     _install_busybox(root, e2fsprogs)
     for program, place in _PROGRAMS.items():
-        if program not in _OPTIONAL or shutil.which(program):
-            _install_program(root, path_of(program), place)
+        _install_program(root, path_of(program), place)
     sftp_server = next(Path(server) for server in SFTP_SERVERS if Path(server).exists())
     _install_program(root, sftp_server, "usr/libexec/sftp-server")
     _link(root, "sbin/mkfs.vfat", "mkfs.fat")

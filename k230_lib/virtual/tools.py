@@ -22,6 +22,7 @@ _PACKAGES = {
     "mcopy": "mtools",
     "mke2fs": "e2fsprogs",
     "mkfs.fat": "dosfstools",
+    "mount": "mount",
     "nsenter": "util-linux",
     "parted": "parted",
     "partx": "util-linux",

@@ -23,7 +23,6 @@ full 1 7
 random 1 8
 urandom 1 9
 tty 5 0
-fuse 10 229
 END
 # no console of the host: init writes to a plain file instead
 : >"$dev/console"
@@ -107,6 +106,7 @@ for part in 1 2 3 4; do
 		"$root/sys/class/block/${VB_DISK}p$part"
 done
 mkdir "$root/run/.board"
+mkfifo "$root/run/.board/vfat-request" "$root/run/.board/vfat-answer"
 cover() { # cover FILE: standard input hides the content of /proc/FILE
 	cat >"$root/run/.board/$1"
 	mount --bind "$root/run/.board/$1" "$root/proc/$1"
