@@ -28,6 +28,7 @@ from .runner import RunnerOptions
 
 DATABASE = "run.sqlite"
 INPUTS = "inputs.json"
+ORIGINS = ("measured_here", "measured_on_board")
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,32}")
 
 Logits = npt.NDArray[np.float32]
@@ -45,6 +46,8 @@ class RunSettings:
         cross_check: share of the samples that a second board computes as well.
         tolerance: largest difference of two boards' logits, and of the golden sample's from the
             host's, relative to the largest logit (at least 1).
+        origin: what the figures are: ``measured_here`` on virtual boards, else
+            ``measured_on_board``.
     """
 
     variant: str
@@ -53,8 +56,11 @@ class RunSettings:
     chunk: int = 64
     cross_check: float = 0.02
     tolerance: float = 1e-4
+    origin: str = "measured_here"
 
     def __post_init__(self) -> None:
+        if self.origin not in ORIGINS:
+            raise InputError(f"origin is {self.origin}", hint=f"give {' or '.join(ORIGINS)}.")
         if not 1 <= self.chunk <= 4096:
             raise InputError(f"chunk is {self.chunk}", hint="give 1 to 4096 samples.")
         if not 0 <= self.cross_check <= 1:
@@ -197,15 +203,7 @@ def open_run(
         DatasetError: the dataset was not made for this model, is damaged or empty.
         ModelError: the model is missing or damaged.
     """
-    contract = contracts.load(model)
-    described = manifest.load(dataset)
-    check_fit(contract, described)
-    name = run_id or run_name(contract.pte.sha256, described, settings)
-    if not _RUN_ID.fullmatch(name):
-        raise InputError(
-            f"run id {name!r} cannot be used",
-            hint="give 1 to 32 letters, digits, '.', '_' or '-'.",
-        )
+    contract, described, name = _identify(model, dataset, settings, run_id)
     folder = runs / name
     folder.mkdir(parents=True, exist_ok=True)
     reference = HostReference.load(host) if host is not None else None
@@ -235,6 +233,35 @@ def open_run(
     run.queue().fill(identity, queued_samples(dataset), settings.cross_check)
     _remember(run, host)
     return run
+
+
+def samples_left(
+    runs: Path, model: Path, dataset: Path, settings: RunSettings, run_id: str | None = None
+) -> tuple[Path, int]:
+    """Folder of the run that :func:`open_run` would open, and the samples it would still compute.
+
+    Nothing is written: this is for check mode. Raises as :func:`open_run` does.
+    """
+    _, described, name = _identify(model, dataset, settings, run_id)
+    folder = runs / name
+    if not (folder / DATABASE).is_file():
+        return folder, described.counts["images"]
+    return folder, RunQueue(folder / DATABASE).counts().left
+
+
+def _identify(
+    model: Path, dataset: Path, settings: RunSettings, run_id: str | None
+) -> tuple[ModelContract, manifest.Dataset, str]:
+    contract = contracts.load(model)
+    described = manifest.load(dataset)
+    check_fit(contract, described)
+    name = run_id or run_name(contract.pte.sha256, described, settings)
+    if not _RUN_ID.fullmatch(name):
+        raise InputError(
+            f"run id {name!r} cannot be used",
+            hint="give 1 to 32 letters, digits, '.', '_' or '-'.",
+        )
+    return contract, described, name
 
 
 def reopen(folder: Path) -> Run:

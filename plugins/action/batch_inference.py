@@ -12,7 +12,12 @@ from ansible_collections.k230.executorch.k230_lib.board.power import PowerComman
 from ansible_collections.k230.executorch.k230_lib.inference.engine import run_board
 from ansible_collections.k230.executorch.k230_lib.inference.job import BoardJob, Limits
 from ansible_collections.k230.executorch.k230_lib.inference.progress import BoardProgress
-from ansible_collections.k230.executorch.k230_lib.inference.run import RunSettings, open_run
+from ansible_collections.k230.executorch.k230_lib.inference.run import (
+    ORIGINS,
+    RunSettings,
+    open_run,
+    samples_left,
+)
 from ansible_collections.k230.executorch.k230_lib.inference.runner import RunnerOptions
 from ansible_collections.k230.executorch.plugins.plugin_utils.board_action import BoardAction
 
@@ -40,6 +45,7 @@ class ActionModule(BoardAction):
         "chunk": {"type": "int", "default": 64},
         "cross_check": {"type": "float", "default": 0.02},
         "tolerance": {"type": "float", "default": 1e-4},
+        "origin": {"type": "str", "choices": list(ORIGINS), "default": "measured_on_board"},
         "sample_timeout": {"type": "float", "default": 300.0},
         "reboot_timeout": {"type": "float", "default": 120.0},
         "power_command": {"type": "str"},
@@ -47,26 +53,23 @@ class ActionModule(BoardAction):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Open the run and work on it; in check mode only count what is left."""
-        options = RunnerOptions(args["repeats"], args["warmup"], args["pace_ms"])
-        run = open_run(
-            Path(args["runs"]),
-            Path(args["model"]),
-            Path(args["dataset"]),
-            RunSettings(
-                variant=args["variant"],
-                runner_sha256=args["runner_sha256"],
-                options=options,
-                chunk=args["chunk"],
-                cross_check=args["cross_check"],
-                tolerance=args["tolerance"],
-            ),
-            run_id=args["run_id"] or None,
-            host=Path(args["host_logits"]) if args["host_logits"] else None,
+        settings = RunSettings(
+            variant=args["variant"],
+            runner_sha256=args["runner_sha256"],
+            options=RunnerOptions(args["repeats"], args["warmup"], args["pace_ms"]),
+            chunk=args["chunk"],
+            cross_check=args["cross_check"],
+            tolerance=args["tolerance"],
+            origin=args["origin"],
         )
-        result: dict[str, Any] = {"run_id": run.id, "run_folder": str(run.folder)}
+        where = (Path(args["runs"]), Path(args["model"]), Path(args["dataset"]))
+        run_id = args["run_id"] or None
         if self.check_mode:
-            left = run.queue().counts().left
-            return {**result, "changed": left > 0, "left": left}
+            folder, left = samples_left(*where, settings, run_id)
+            return {"run_id": folder.name, "changed": left > 0, "left": left}
+        host = Path(args["host_logits"]) if args["host_logits"] else None
+        run = open_run(*where, settings, run_id=run_id, host=host)
+        result: dict[str, Any] = {"run_id": run.id, "run_folder": str(run.folder)}
         job = BoardJob(
             board=self.board,
             shell=self.shell,

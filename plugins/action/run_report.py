@@ -25,3 +25,7 @@ class ActionModule(ControllerAction):
         if args["allow_missing"]:
             command.append("--allow-missing")
         return [*command, args["run"]]
+
+    def show(self, answer: dict[str, Any]) -> str:
+        """The summary, as text for the terminal."""
+        return str(answer["summary"])

@@ -47,11 +47,19 @@ class ControllerAction(ActionBase):
         command = self.command(args)
         if self._task.check_mode:
             command.append("--check")
-        return _run(command, self._task.action.rpartition(".")[2])
+        result = _run(command, self._task.action.rpartition(".")[2])
+        if not result.get("failed") and (text := self.show(result)):
+            display.display(text)
+        return result
 
     def command(self, args: dict[str, Any]) -> list[str]:
         """The arguments of ``k230`` for this task, without ``--check``."""
         raise NotImplementedError
+
+    def show(self, answer: dict[str, Any]) -> str:
+        """What of the answer is worth showing to people in full; nothing by default."""
+        del answer
+        return ""
 
 
 def _run(arguments: list[str], label: str) -> dict[str, Any]:
