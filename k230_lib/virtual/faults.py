@@ -48,7 +48,10 @@ class Faults:
         self._ask("inject", text=text)
 
     def wrong_console(self, on: bool = True) -> None:
-        """Connect the console port to the shell of the board's Linux instead of msh."""
+        """Connect the console port to the board's Linux instead of msh, or back.
+
+        Programs of the RT-Smart core end, msh starts anew.
+        """
         self._ask("wrong_console", on=on)
 
     # -- SSH -----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import K230Error, VirtualBoardError
 from .board import BoardSettings
 from .control import ControlServer
+from .linux_console import LinuxConsole
 from .linux_side import LinuxSide
 from .msh import Msh, RtSettings
 from .network_faults import NetworkFaults
@@ -43,6 +44,7 @@ class Supervisor:
         self._end_wanted = threading.Event()
         self._linux: LinuxSide | None = None
         self._msh: Msh | None = None
+        self._linux_console: LinuxConsole | None = None
         self._network: NetworkFaults | None = None
         handlers = {
             name.removeprefix("_do_"): getattr(self, name)
@@ -89,8 +91,7 @@ class Supervisor:
             return self._watch(linux)
         finally:
             self._state = "off"
-            if self._msh:
-                self._msh.reset()
+            self._stop_console()
             self._linux = self._network = None
             linux.end()
 
@@ -109,6 +110,12 @@ class Supervisor:
             ),
         )
         self._msh.start()
+
+    def _stop_console(self) -> None:
+        for software in (self._msh, self._linux_console):
+            if software:
+                software.reset()
+        self._msh = self._linux_console = None
 
     def _watch(self, linux: LinuxSide) -> str:
         while True:
@@ -168,6 +175,15 @@ class Supervisor:
 
     def _do_inject(self, text: str) -> None:
         self._uart.inject(text.encode("utf-8", "surrogateescape"))
+
+    def _do_wrong_console(self, on: bool) -> None:
+        linux = self._board()
+        self._stop_console()
+        if on:
+            self._linux_console = LinuxConsole(self._uart, linux.run)
+            self._linux_console.start()
+        else:
+            self._start_msh(linux)
 
     def _do_ssh_cut(self, after_bytes: int) -> None:
         self._faults().cut(after_bytes)

@@ -95,6 +95,11 @@ class Uart:
             if sink in self._sinks:
                 self._sinks.remove(sink)
 
+    @property
+    def listeners(self) -> int:
+        """How many sinks there are."""
+        return len(self._sinks)
+
     def receive(self, data: bytes) -> None:
         """Take bytes from the wire; those that find the ring full are lost."""
         interrupts = 0
