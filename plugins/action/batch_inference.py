@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ansible_collections.k230.executorch.k230_lib.board.power import PowerCommand
+from ansible_collections.k230.executorch.k230_lib.dataset.manifest import DATASET_FILE
 from ansible_collections.k230.executorch.k230_lib.inference.engine import run_board
 from ansible_collections.k230.executorch.k230_lib.inference.job import BoardJob, Limits
 from ansible_collections.k230.executorch.k230_lib.inference.progress import BoardProgress
@@ -19,6 +20,7 @@ from ansible_collections.k230.executorch.k230_lib.inference.run import (
     samples_left,
 )
 from ansible_collections.k230.executorch.k230_lib.inference.runner import RunnerOptions
+from ansible_collections.k230.executorch.k230_lib.model.contract import FILE_NAME as MODEL_FILE
 from ansible_collections.k230.executorch.plugins.plugin_utils.board_action import BoardAction
 
 #: Phases that are told at once; the others once a second at most.
@@ -65,6 +67,9 @@ class ActionModule(BoardAction):
         where = (Path(args["runs"]), Path(args["model"]), Path(args["dataset"]))
         run_id = args["run_id"] or None
         if self.check_mode:
+            if not (where[1] / MODEL_FILE).exists() or not (where[2] / DATASET_FILE).exists():
+                # The steps before this one did nothing either: all samples are still to be done.
+                return {"changed": True}
             folder, left = samples_left(*where, settings, run_id)
             return {"run_id": folder.name, "changed": left > 0, "left": left}
         host = Path(args["host_logits"]) if args["host_logits"] else None
