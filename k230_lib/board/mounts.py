@@ -184,8 +184,8 @@ def check_mounted(facts: BoardFacts) -> str:
 
 
 def _same_type(kind: str, fstype: str) -> bool:
-    # ext4 mounts ext2 and ext3 too; vfat is all of FAT; FUSE types are fuse.NAME
-    name = fstype.removeprefix("fuse.")
+    # ext4 mounts ext2 and ext3 too; vfat is all of FAT; FUSE types are fuse.NAME or fuseblk.NAME
+    name = fstype.rpartition(".")[2]
     if kind in EXT_KINDS:
         return name in EXT_KINDS
     return name in ("vfat", "msdos") if kind in FAT_KINDS else name == kind

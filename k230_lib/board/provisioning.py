@@ -185,7 +185,8 @@ def ensure_mount(
         )
     after = _mount_text(facts)
     if check and steps:
-        after = f"{facts.mountpoint}: {'rw' if mounted else 'not mounted'}\n"
+        device = facts.partition.device if facts.partition else ""
+        after = _mount_line(facts, f"{device}, read-write" if mounted else "nothing")
     return Outcome(
         facts,
         steps,
@@ -232,6 +233,7 @@ def foresee(shell: BoardShell, target: Target, size: Size, wish: Wish, folder: F
 
 
 def _ensure_table(shell: BoardShell, target: Target, facts: BoardFacts, *, check: bool) -> Outcome:
+    require_partition(facts, target.starts)
     steps = plan_gpt_repair(facts, repair_primary=target.repair_primary)
     before = table_text(facts)
     if not steps:
@@ -334,5 +336,11 @@ def _label(facts: BoardFacts) -> str:
 def _mount_text(facts: BoardFacts) -> str:
     mount = facts.sharefs
     if mount is None:
-        return f"{facts.mountpoint}: not mounted\n"
-    return f"{facts.mountpoint}: {mount.source} {mount.fstype} {','.join(mount.options)}\n"
+        return _mount_line(facts, "nothing")
+    return _mount_line(facts, f"{mount.source}, read-{'only' if mount.read_only else 'write'}")
+
+
+def _mount_line(facts: BoardFacts, what: str) -> str:
+    # without type and options, which follow from the file system
+    daemon = "runs" if facts.daemon_pid else "does not run"
+    return f"{facts.mountpoint}: {what}\nsharefs daemon {daemon}\n"
