@@ -10,6 +10,8 @@ from .profile import WALL_TOLERANCE, Profile
 
 _TWICE = 2.0
 _LAGGING = 0.5
+_HALF = 0.5
+_MANY = 10
 _WORTH_A_LINE = 0.002
 
 
@@ -19,7 +21,7 @@ def amdahl(share: float, factor: float) -> float:
 
 
 def next_steps(profile: Profile, comparison: Comparison | None = None) -> list[str]:
-    """Two to five sentences, the most useful first.
+    """Some sentences, the most useful first.
 
     Args:
         profile: the variant to improve next: the fastest one.
@@ -27,6 +29,7 @@ def next_steps(profile: Profile, comparison: Comparison | None = None) -> list[s
     """
     return [
         *_bottleneck(profile),
+        *_concentration(profile),
         *_ceiling(profile, comparison),
         *_slowed(profile, comparison),
         *_lagging(profile),
@@ -44,6 +47,20 @@ def _bottleneck(profile: Profile) -> list[str]:
     return [
         f"Speed up {name}: {_operators(count, 'takes', 'take')} {share:.0%} of the operators' "
         f"time; twice as fast there makes the model {amdahl(share, _TWICE):.2f}x as fast.{rest}"
+    ]
+
+
+def _concentration(profile: Profile) -> list[str]:
+    """How few operators are worth looking at one by one."""
+    events = profile.events
+    if not profile.has_record or len(events) < _MANY:
+        return []
+    needed = int((events["cumulative_share"] < _HALF).sum()) + 1
+    first = events.iloc[0]
+    return [
+        f"Start with {first['module'] or first['operator']} ({first['detail']}), "
+        f"{first['share']:.1%} by itself; the slowest {needed} of {len(events)} operators take "
+        "half of the time."
     ]
 
 

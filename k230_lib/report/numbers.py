@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import isfinite, isnan
 
+PERCENT = "\N{NARROW NO-BREAK SPACE}%"
+
 
 def milliseconds(value: float | None) -> str:
     """A time in ms without its unit: four digits or so, a dash when unknown."""
@@ -22,9 +24,8 @@ def percent(share: float | None) -> str:
     """A share of 1 as percent."""
     if share is None or not isfinite(share):
         return "\N{EN DASH}"
-    if 0 < share < 0.001:
-        return "<0.1 %"
-    return f"{share:.1%}".replace("%", " %")
+    text = "<0.1" if 0 < share < 0.001 else f"{100 * share:.1f}"
+    return f"{text}{PERCENT}"
 
 
 def factor(value: float | None) -> str:

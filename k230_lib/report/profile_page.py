@@ -16,7 +16,7 @@ from ..profiling.families import family, type_name
 from ..profiling.profile import Profile
 from ..profiling.tables import MODEL_ITSELF
 from .charts import LayerMark, layer_chart
-from .numbers import count, factor, milliseconds, percent
+from .numbers import PERCENT, count, factor, milliseconds, percent
 
 TOP = 5
 _ORIGINS = {
@@ -118,7 +118,7 @@ def context(
         "origin": _ORIGINS[capture.origin],
         "boards": sorted({profile.capture.board for profile in profiles} - {""}),
         "executions": sum(profile.totals.executions for profile in profiles),
-        "started": capture.started,
+        "started": capture.started[:16].replace("T", " ") + " UTC" if capture.started else "",
         "failures": list(failures),
         "notes": list(dict.fromkeys(note for profile in variants for note in profile.notes)),
         "tiles": _tiles(subject, comparison, gain),
@@ -179,7 +179,7 @@ def _tiles(subject: Profile, comparison: Comparison | None, gain: Gain | None) -
     tiles.append(
         Tile(
             "Bottleneck",
-            percent(float(first["share"])).removesuffix(" %"),
+            percent(float(first["share"])).removesuffix(PERCENT),
             "%",
             f"in {type_name(str(first['operator']), str(first['kind']))}, "
             f"{int(first['operators'])} operators",
@@ -346,7 +346,7 @@ def _runs(profiles: Sequence[Profile], variants: Sequence[Profile]) -> list[dict
             "board": profile.capture.board or "\N{EN DASH}",
             "executions": profile.totals.executions,
             "ms": milliseconds(profile.totals.inference_ms),
-            "apart": f"{100 * (profile.totals.inference_ms / middle - 1):+.1f} %",
+            "apart": f"{100 * (profile.totals.inference_ms / middle - 1):+.1f}{PERCENT}",
             "operators": milliseconds(profile.totals.operators_ms),
             "wall": milliseconds(profile.totals.wall_ms),
             "spread": percent(profile.totals.spread),

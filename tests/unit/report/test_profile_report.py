@@ -75,7 +75,7 @@ def written(variants: tuple[Profile, Profile], tmp_path_factory: pytest.TempPath
 
 def test_the_page_answers_first_what_a_user_asks(variants: tuple[Profile, Profile]) -> None:
     text = Page(page(variants, variants, compare(variants), [])).text
-    for answer in ("0.365", "5.52\u00d7", "aten.", "convolution", "71.4 %", "What to do next"):
+    for answer in ("0.365", "5.52\u00d7", "aten.", "convolution", "71.4\u202f%", "What to do next"):
         assert answer in text, answer
     assert text.index("5.52\u00d7") < text.index("Layer by layer")
     assert text.index("What to do next") < text.index("Layer by layer")
@@ -225,9 +225,9 @@ def test_figures_are_written_for_people() -> None:
         "\u2013",
     ]
     assert [percent(v) for v in (0.9779, 0.0003, 0, None)] == [
-        "97.8 %",
-        "<0.1 %",
-        "0.0 %",
+        "97.8\u202f%",
+        "<0.1\u202f%",
+        "0.0\u202f%",
         "\u2013",
     ]
     assert [factor(v) for v in (1.0, 8.126, 27.66, 235.4, float("inf"))] == [
