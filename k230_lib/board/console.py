@@ -40,7 +40,9 @@ from .console_watch import Ending, ProgramWatch
 from .console_wire import ConsoleWire
 
 _CHUNK = 32
-_TYPING_ATTEMPTS = 8
+_TYPING_ATTEMPTS = 20
+_SILENT_ATTEMPTS = 3
+_ERASE_ROUNDS = 20
 _ENTER_ATTEMPTS = 3
 _TICK = 0.05
 _CTRL_C = b"\x03"
@@ -79,6 +81,7 @@ class MshConsole:
         self._wire = wire
         self._times = timings or ConsoleTimings()
         self._stream = TextStream()
+        self._heard_echo = False
         self.board = wire.board
         self.cwd = "/"
 
@@ -254,15 +257,20 @@ class MshConsole:
 
     def _type(self, line: str) -> None:
         """Type ``line`` without Enter, so that its echo is right; a damaged one is erased."""
+        silent = 0
         for attempt in range(_TYPING_ATTEMPTS):
             self._read_until_quiet(0.0, limit=0.5)
+            self._heard_echo = False
             if self._typed(line):
                 if attempt:
                     self.note(f"line typed at attempt {attempt + 1}")
                 return
+            silent = 0 if self._heard_echo else silent + 1
+            if silent >= _SILENT_ATTEMPTS:
+                break
             self._erase(len(line))
         raise ConsoleError(
-            f"console {self._wire.url} does not echo what is typed ({_TYPING_ATTEMPTS} attempts)",
+            f"console {self._wire.url} does not echo what is typed",
             board=self.board,
             hint="check cable and baud rate; is another program typing?",
         )
@@ -276,8 +284,10 @@ class MshConsole:
             while not echoed(part, seen):
                 data = self._wire.read(_TICK)
                 if data:
+                    self._heard_echo = True
                     seen += self._stream.feed(data)
-                    end = time.monotonic() + self._times.echo
+                    # An echo that has begun goes on without a pause, or something was lost.
+                    end = time.monotonic() + self._times.echo / 3
                 if time.monotonic() > end or PROMPT.search(seen):
                     return False
         # A doubled last character would come a moment later.
@@ -286,7 +296,10 @@ class MshConsole:
 
     def _erase(self, length: int) -> None:
         """Backspace until msh has nothing more to erase (it answers only when it erases)."""
-        for _ in range(length // _CHUNK + 12):
+        for _ in range(length // _CHUNK):
+            self._wire.write(b"\b" * _CHUNK)
+            self._read_until_quiet(0.04, limit=0.5)
+        for _ in range(_ERASE_ROUNDS):
             self._wire.write(b"\b" * _CHUNK)
             if "\b" not in self._read_until_quiet(max(0.2, self._times.quiet), limit=1.5):
                 return

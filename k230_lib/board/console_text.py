@@ -26,6 +26,8 @@ _ANSI_LONGEST = 32
 _BOOT = re.compile(
     r"U-Boot SPL|Thread (?:Smart )?Operating System|OpenSBI v\d|^\s*\\ \| /\s*$", re.MULTILINE
 )
+# The demo that the stock image starts at boot; that image prints no banner.
+_DEMO = re.compile(r"press 'q' to exit application|^msh />case /bin/fastboot_app")
 _CRASH = re.compile(
     r"\[FATAL ERROR\] Exception[^\n]*|User Fault, killing thread[^\n]*|Memory exhaustion![^\n]*"
     r"|Segmentation fault[^\n]*"
@@ -141,6 +143,11 @@ def speaker(text: str) -> Speaker:
 def boot_started(text: str) -> bool:
     """Does the text contain the banner of a starting board?"""
     return _BOOT.search(text) is not None
+
+
+def demo_started(text: str) -> bool:
+    """Does the text come from the demo that runs after a boot?"""
+    return _DEMO.search(text) is not None
 
 
 def crash_text(text: str) -> str | None:

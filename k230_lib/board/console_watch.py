@@ -13,6 +13,7 @@ from .console_text import (
     BoundedText,
     boot_started,
     crash_text,
+    demo_started,
     is_noise,
     kernel_death,
 )
@@ -99,17 +100,21 @@ class ProgramWatch:
     def _complete(self, line: str, now: float) -> None:
         if not self._line_is_prompt and self.begun and _PROMPT_LINE.match(line):
             self._prompt(line, now)
-        self._line_is_prompt = False
+        was_prompt, self._line_is_prompt = self._line_is_prompt, False
         if not self.begun:
             # The first newline is the echo of Enter.
             self.begun = True
             if not line:
                 return
         self._scan(line, now)
-        if self._candidate_at is not None:
-            self._held.append(line)
-        else:
+        if self._candidate_at is None:
             self._release(line, now)
+            return
+        self._held.append(line)
+        after_prompt = _PROMPT_LINE.split(line, maxsplit=1)[-1] if was_prompt else line
+        if self._confirming is not None and not is_noise(after_prompt):
+            # msh answers an empty line with nothing but a prompt.
+            self._refute(now)
 
     def _prompt(self, line: str, now: float) -> None:
         self._line_is_prompt = True
@@ -129,7 +134,7 @@ class ProgramWatch:
         self._output.add(line + "\n")
 
     def _scan(self, line: str, now: float) -> None:
-        if boot_started(line):
+        if boot_started(line) or demo_started(line):
             self._fate = Ending.REBOOTED
         elif kernel_death(line):
             self._fate = Ending.KERNEL_DEAD
