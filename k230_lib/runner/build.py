@@ -16,6 +16,8 @@ from . import tools
 from .checks import RunnerFacts, check_runner
 from .manifest import embedded_document, git_revision, source_digest
 from .operators import RegisteredKernel, check_bindings, registered_kernels
+from .preflight import read_model_needs
+from .registration import Registration, check_possible, make_registration
 from .targets import Target, choose_target
 from .variants import Variant, choose_variant, load_variants
 
@@ -39,6 +41,8 @@ class BuildRequest:
         tracer: whether ETDumps can be written.
         prefix: installed ExecuTorch for the target; none means the pip package (host only).
         defines: further CMake cache entries, e.g. paths of the SDK.
+        variants: file that describes the variants; by default ``variants.yml`` in ``source``.
+        models: ``model.json`` files; only their operators are linked in. None means all.
     """
 
     variant: str
@@ -48,6 +52,8 @@ class BuildRequest:
     tracer: bool = True
     prefix: Path | None = None
     defines: tuple[str, ...] = ()
+    variants: Path | None = None
+    models: tuple[Path, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -84,6 +90,7 @@ class _Plan:
     build_tools: tools.BuildTools
     executorch: tools.ExecuTorch
     embedded: dict[str, Any]
+    selected: frozenset[str] | None
 
     def inputs(self) -> dict[str, Any]:
         """Everything that decides what comes out; equal inputs need no build."""
@@ -93,6 +100,7 @@ class _Plan:
             "cmake": self.build_tools.cmake_version,
             "compiler": [os.environ.get("CXX", ""), os.environ.get("CXXFLAGS", "")],
             "defines": list(self.request.defines),
+            "selected": None if self.selected is None else sorted(self.selected),
         }
 
 
@@ -125,15 +133,19 @@ def build_runner(request: BuildRequest, progress: Progress | None = None) -> Bui
         return _result(request, before, built=False)
     request.folder.mkdir(parents=True, exist_ok=True)
     (request.folder / _STAMP_NAME).unlink(missing_ok=True)
-    _run_cmake(plan, say)
-    _publish(plan, say)
+    registration = make_registration(
+        plan.variant, plan.executorch, plan.selected, request.source, request.folder / "generated"
+    )
+    _run_cmake(plan, registration, say)
+    _publish(plan, registration, say)
     _write_json(request.folder / _STAMP_NAME, plan.inputs())
     return _result(request, before, built=True)
 
 
 def _plan(request: BuildRequest) -> _Plan:
     target = choose_target(request.target)
-    variant = choose_variant(load_variants(request.source / "variants.yml"), request.variant)
+    described = request.variants or request.source / "variants.yml"
+    variant = choose_variant(load_variants(described), request.variant)
     if request.prefix is not None:
         executorch = tools.check_prefix(request.prefix)
     elif target.from_wheel:
@@ -143,14 +155,24 @@ def _plan(request: BuildRequest) -> _Plan:
             f"target {target.name} needs an ExecuTorch that was installed for it.",
             hint="give executorch_prefix as docs/runner.md describes it.",
         )
+    check_possible(variant, executorch)
     embedded = embedded_document(
         variant,
         target.name,
         tracer=request.tracer,
-        source_sha256=source_digest(request.source),
+        source_sha256=source_digest(request.source, variant.sources),
         revision=git_revision(request.source),
     )
-    return _Plan(request, variant, target, tools.find_build_tools(), executorch, embedded)
+    build_tools = tools.find_build_tools()
+    return _Plan(
+        request, variant, target, build_tools, executorch, embedded, _selection(request.models)
+    )
+
+
+def _selection(models: tuple[Path, ...]) -> frozenset[str] | None:
+    if not models:
+        return None
+    return frozenset(name for path in models for name in read_model_needs(path).operators)
 
 
 def _is_current(plan: _Plan) -> bool:
@@ -164,7 +186,7 @@ def _is_current(plan: _Plan) -> bool:
     return bool(stamp == plan.inputs() and built and built == recorded.get("sha256"))
 
 
-def _run_cmake(plan: _Plan, say: Progress) -> None:
+def _run_cmake(plan: _Plan, registration: Registration, say: Progress) -> None:
     request = plan.request
     tree = request.folder / "build"
     manifest = request.folder / "embedded.json"
@@ -177,6 +199,7 @@ def _run_cmake(plan: _Plan, say: Progress) -> None:
         "K230_MANIFEST": str(manifest.resolve()),
         "K230_KERNEL_LIBRARIES": ";".join(plan.variant.libraries),
         "K230_REQUIRE_RVV": "ON" if plan.variant.needs_vector else "OFF",
+        **registration.defines,
     }
     headers = tools.etdump_headers()
     if plan.executorch.form == "prefix" and headers is not None:
@@ -238,7 +261,7 @@ def failure_reason(lines: list[str]) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
 
 
-def _publish(plan: _Plan, say: Progress) -> None:
+def _publish(plan: _Plan, registration: Registration, say: Progress) -> None:
     """Check the linked file and put it, with its manifest, where others look for it."""
     folder = plan.request.folder
     linked = folder / "build" / "runner" / RUNNER_NAME
@@ -247,7 +270,7 @@ def _publish(plan: _Plan, say: Progress) -> None:
     facts = check_runner(data, plan.target, name=str(linked), variant=plan.variant.name)
     kernels = registered_kernels(linked, plan.target, data)
     check_bindings(plan.variant, kernels)
-    document = _document(facts, data, kernels)
+    document = _document(facts, data, kernels, registration)
     temporary = folder / f".{RUNNER_NAME}.new"
     temporary.write_bytes(data)
     temporary.chmod(0o755)
@@ -257,7 +280,10 @@ def _publish(plan: _Plan, say: Progress) -> None:
 
 
 def _document(
-    facts: RunnerFacts, data: bytes, kernels: tuple[RegisteredKernel, ...]
+    facts: RunnerFacts,
+    data: bytes,
+    kernels: tuple[RegisteredKernel, ...],
+    registration: Registration,
 ) -> dict[str, Any]:
     ours = sorted({kernel.operator for kernel in kernels if kernel.key})
     embedded = facts.manifest.document if facts.manifest else {}
@@ -267,7 +293,7 @@ def _document(
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
         "registered": sorted({kernel.operator for kernel in kernels}),
-        "bindings": dict.fromkeys(ours, "k230"),
+        "bindings": {**dict.fromkeys(ours, "k230"), **registration.bindings},
         "arch": facts.elf.arch,
         "load_bytes": facts.elf.load_bytes,
         "memory_bytes": facts.elf.memory_bytes,

@@ -39,6 +39,12 @@ def build(
     define: Annotated[
         list[str] | None, typer.Option(help="Further CMake entry, KEY=VALUE.")
     ] = None,
+    variants: Annotated[
+        Path | None, typer.Option(help="File of variants; default: variants.yml in the source.")
+    ] = None,
+    model: Annotated[
+        list[Path] | None, typer.Option(help="model.json: link only the operators of these models.")
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only tell whether a build is needed.")
     ] = False,
@@ -53,6 +59,8 @@ def build(
         tracer=tracer,
         prefix=prefix,
         defines=tuple(define or ()),
+        variants=variants,
+        models=tuple(model or ()),
     )
     if check and needs_build(request):
         document: dict[str, Any] = {"changed": True}

@@ -94,6 +94,10 @@ def embedded_document(
         "needs_vector": variant.needs_vector,
         "libraries": list(variant.libraries),
         "operators": list(variant.operators),
+        "kernels": [
+            {"operator": kernel.operator, "function": kernel.function, "keys": list(kernel.keys)}
+            for kernel in variant.kernels
+        ],
         "source_sha256": source_sha256,
         "git_revision": revision,
     }
@@ -108,9 +112,10 @@ def source_files(source: Path) -> list[Path]:
     )
 
 
-def source_digest(source: Path) -> str:
-    """SHA-256 over names and contents of :func:`source_files`."""
-    return _digest((path.relative_to(source).as_posix(), path) for path in source_files(source))
+def source_digest(source: Path, others: Iterable[Path] = ()) -> str:
+    """SHA-256 over names and contents of :func:`source_files` and of ``others``."""
+    own = [(path.relative_to(source).as_posix(), path) for path in source_files(source)]
+    return _digest([*own, *((path.name, path) for path in others)])
 
 
 def git_revision(source: Path) -> str:

@@ -76,12 +76,18 @@ def check_bindings(variant: Variant, kernels: Iterable[RegisteredKernel]) -> Non
     Raises:
         RunnerError: naming the operators that are not.
     """
-    ours = {kernel.operator for kernel in kernels if kernel.key}
+    found = tuple(kernels)
+    ours = {kernel.operator for kernel in found if kernel.key}
     missing = [operator for operator in variant.operators if operator not in ours]
+    registered = {(kernel.operator, kernel.key) for kernel in found}
+    for kernel in variant.keyed:
+        missing += [
+            kernel.operator for key in kernel.keys if (kernel.operator, key) not in registered
+        ]
     if missing:
+        names = ", ".join(dict.fromkeys(missing))
         raise RunnerError(
-            f"variant {variant.name} promises its own kernels for {', '.join(missing)}, "
-            "but none is registered.",
+            f"variant {variant.name} promises its own kernels for {names}, but none is registered.",
             hint="check 'libraries' in kernels/variants.yml.",
         )
 

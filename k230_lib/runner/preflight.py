@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from ..errors import InputError
-from .checks import RunnerFacts, check_runner, model_needs
+from .checks import ModelNeeds, RunnerFacts, check_runner, model_needs
 from .operators import registered_kernels
 from .targets import choose_target
 
@@ -34,12 +34,9 @@ def check_runner_file(
     kind = choose_target(target)
     try:
         data = runner.read_bytes()
-        text = model.read_text("utf-8") if model else None
-        needs = model_needs(json.loads(text)) if text is not None else None
     except OSError as error:
         raise InputError(f"cannot read {error.filename}: {error.strerror}.") from None
-    except ValueError:
-        raise InputError(f"{model} is no JSON.", hint="export the model again.") from None
+    needs = read_model_needs(model) if model else None
     facts = check_runner(data, kind, name=str(runner), variant=variant, vector=vector)
     if needs is None:
         return facts
@@ -53,3 +50,18 @@ def check_runner_file(
         registered=registered,
         model=needs,
     )
+
+
+def read_model_needs(model: Path) -> ModelNeeds:
+    """What ``model.json`` says that concerns the runner.
+
+    Raises:
+        InputError: it cannot be read or is no JSON.
+        RunnerError: it is no model description.
+    """
+    try:
+        return model_needs(json.loads(model.read_text("utf-8")))
+    except OSError as error:
+        raise InputError(f"cannot read {error.filename}: {error.strerror}.") from None
+    except ValueError:
+        raise InputError(f"{model} is no JSON.", hint="export the model again.") from None

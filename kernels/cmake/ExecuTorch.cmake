@@ -85,8 +85,12 @@ elseif(TARGET executorch_core OR TARGET executorch)
   target_include_directories(k230_executorch SYSTEM INTERFACE ${EXECUTORCH_INCLUDE_DIRS})
   # not in the interface of the installed targets, but their headers need it
   target_compile_definitions(k230_executorch INTERFACE C10_USING_CUSTOM_GENERATED_MACROS)
-  # carries its own whole-archive option: linking it so again would register everything twice
-  target_link_libraries(k230_fallback INTERFACE portable_ops_lib)
+  if(K230_REGISTRATION)
+    target_link_libraries(k230_fallback INTERFACE portable_kernels)
+  else()
+    # carries its own whole-archive option: linking it so again would register everything twice
+    target_link_libraries(k230_fallback INTERFACE portable_ops_lib)
+  endif()
   set(etdump_targets etdump flatccrt)
 else()
   message(
