@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +93,7 @@ class HostReference:
                 logits, indices = data, np.arange(len(data), dtype=np.int64)
             else:
                 logits, indices = data["logits"], data["indices"].astype(np.int64)
-        except (OSError, ValueError, KeyError, EOFError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise ResultsError(
                 f"{path} holds no logits of the host: {error}", hint="compute them again."
             ) from error
