@@ -5,6 +5,9 @@ Everything here is a request to the board's root process; nothing stays when tha
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from typing import Any
 
 from ..errors import InputError
@@ -96,7 +99,8 @@ class Faults:
 
     def kill(self) -> None:
         """End the board's root process by SIGKILL."""
-        self._ask("kill")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(self._ask("status")["pid"]), signal.SIGKILL)
 
     def clear(self) -> None:
         """Take all console and network faults away."""

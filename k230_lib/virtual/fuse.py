@@ -63,6 +63,7 @@ class FuseServer:
             30: self._sync,
             34: self._nothing,
             35: self._create,
+            43: self._fallocate,
             _DESTROY: self._sync,
             45: self._rename2,
         }
@@ -219,6 +220,15 @@ class FuseServer:
         _, offset, size = struct.unpack_from("<QQI", body)
         count = self._volume.write(self._nodes[number], offset, body[40 : 40 + size])
         return struct.pack("<II", count, 0)
+
+    def _fallocate(self, number: int, body: bytes) -> bytes:
+        _, offset, length, mode = struct.unpack_from("<QQQI", body)
+        node = self._nodes[number]
+        if mode:
+            raise OSError(errno.EOPNOTSUPP, node.name)
+        if offset + length > node.size:
+            self._volume.truncate(node, offset + length)
+        return b""
 
     def _statfs(self, _: int, body: bytes) -> bytes:
         del body

@@ -18,7 +18,9 @@ _FOLDERS = (
 # host program -> where the image has it
 _PROGRAMS = {
     "bash": "bin/bash",
+    "cksum": "usr/bin/cksum",
     "flock": "usr/bin/flock",
+    "fsck": "sbin/fsck",
     "fsck.fat": "sbin/fsck.fat",
     "install": "usr/bin/install",
     "mkfs.fat": "sbin/mkfs.fat",

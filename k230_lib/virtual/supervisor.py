@@ -166,9 +166,6 @@ class Supervisor:
     def _do_stop(self) -> None:
         self._end_wanted.set()
 
-    def _do_kill(self) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
     def _do_console(self, **values: float) -> None:
         for name, value in values.items():
             setattr(self._uart.faults, name, value)

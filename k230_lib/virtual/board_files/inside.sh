@@ -84,26 +84,17 @@ mount -t sysfs sysfs "$root/sys"
 hostname canaan
 
 # sysfs and /proc as the board's kernel would show them
-for view in block class/block; do
-	case $view in block) up=../../devices ;; *) up=../../devices ;; esac
-	mount -t tmpfs -o mode=755,size=1m sysfs "$root/sys/$view"
-	disk=$root/sys/$view/$VB_DISK
-	case $view in
-	block)
-		mkdir "$disk"
-		for file in size ro removable stat queue dev uevent; do
-			ln -s "../../devices/virtual/block/$VB_LOOP/$file" "$disk/$file"
-		done
-		for part in 1 2 3 4 5 6 7 8; do
-			ln -s "../../devices/virtual/block/$VB_LOOP/${VB_LOOP}p$part" "$disk/${VB_DISK}p$part"
-		done
-		;;
-	*) ln -s "$up/virtual/block/$VB_LOOP" "$disk" ;;
-	esac
+real=/sys/devices/virtual/block/$VB_LOOP
+mount -t tmpfs -o mode=755,size=1m sysfs "$root/sys/block"
+mount -t tmpfs -o mode=755,size=1m sysfs "$root/sys/class/block"
+mkdir "$root/sys/block/$VB_DISK"
+for file in size ro removable stat queue dev uevent; do
+	ln -s "$real/$file" "$root/sys/block/$VB_DISK/$file"
 done
+ln -s "$real" "$root/sys/class/block/$VB_DISK"
 for part in 1 2 3 4; do
-	ln -s "../../devices/virtual/block/$VB_LOOP/${VB_LOOP}p$part" \
-		"$root/sys/class/block/${VB_DISK}p$part"
+	ln -s "$real/${VB_LOOP}p$part" "$root/sys/block/$VB_DISK/${VB_DISK}p$part"
+	ln -s "$real/${VB_LOOP}p$part" "$root/sys/class/block/${VB_DISK}p$part"
 done
 mkdir "$root/run/.board"
 mkfifo "$root/run/.board/vfat-request" "$root/run/.board/vfat-answer"
@@ -131,13 +122,13 @@ SwapTotal:             0 kB
 SwapFree:              0 kB
 END
 head -2 /proc/partitions | cover partitions
-for sub in firmware/devicetree/base; do
-	[ -d "$root/sys/firmware" ] || break
+if [ -d "$root/sys/firmware" ]; then
 	mount -t tmpfs -o mode=755,size=1m sysfs "$root/sys/firmware"
-	mkdir -p "$root/sys/firmware/$sub"
-	printf 'kendryte k230 canmv\0' >"$root/sys/firmware/$sub/model"
-	printf 'kendryte,k230_canmv\0kendryte,k230\0' >"$root/sys/firmware/$sub/compatible"
-done
+	tree=$root/sys/firmware/devicetree/base
+	mkdir -p "$tree"
+	printf 'kendryte k230 canmv\0' >"$tree/model"
+	printf 'kendryte,k230_canmv\0kendryte,k230\0' >"$tree/compatible"
+fi
 # mdev keeps /dev in step when a partition is made anew
 printf '%s\n' "$VB_LOOP 0:0 660 =$VB_DISK" "${VB_LOOP}p([1-9]) 0:0 660 =${VB_DISK}p%1" \
 	'.* 0:0 660 !' >"$root/run/mdev.conf"
