@@ -14,13 +14,14 @@ pytestmark = pytest.mark.board
 NUMBER = 180
 
 PRESENT = """
-awk base64 blkid chroot cksum cmp cp cpio cut date dd df diff dmesg du env expr fallocate fdisk find
-flock free fsck fstrim fuser getopt grep gunzip gzip head hexdump hostname hwclock id ifconfig ip
-kill killall ln losetup ls lsmod md5sum sha256sum sha512sum mdev mkdir mkdosfs mktemp mount mountpoint mv
-nice nohup nproc od partprobe passwd pidof printf ps readlink realpath rm route sed seq setsid shuf
-sort start-stop-daemon stty sync tail tar tee top tr truncate udhcpc umount uname unzip usleep vi wc
-wget which whoami xargs xxd parted fsck.fat mkfs.fat mkfs.vfat bash scp sshd mkfs.ext2 mkfs.ext3
-mkfs.ext4 mke2fs e2fsck resize2fs tune2fs dumpe2fs
+awk base64 blkid chroot cksum cmp cp cpio cut date dd df diff dmesg du env expr fallocate fdisk
+find flock free fsck fstrim fuser getopt grep gunzip gzip head hexdump hostname hwclock id
+ifconfig ip kill killall ln losetup ls lsmod md5sum sha256sum sha512sum mdev mkdir mkdosfs
+mktemp mount mountpoint mv nice nohup nproc od partprobe passwd pidof printf ps readlink
+realpath rm route sed seq setsid shuf sort start-stop-daemon stty sync tail tar tee top tr
+truncate udhcpc umount uname unzip usleep vi wc wget which whoami xargs xxd parted fsck.fat
+mkfs.fat mkfs.vfat bash scp sshd mkfs.ext2 mkfs.ext3 mkfs.ext4 mke2fs e2fsck resize2fs tune2fs
+dumpe2fs
 """
 ABSENT = """
 stat timeout blockdev lsblk sfdisk sgdisk findmnt partx pgrep pkill nc split ntpd taskset script
