@@ -250,9 +250,12 @@ class Replacement:
         if old or kind in (BLANK, UNKNOWN):
             return journal
         plan = plan_replacement(facts, journal, self._folder, stop_users=self._stop_users)
-        if kind not in MOUNTABLE_KINDS or not self._listing(plan.list).empty:
+        if kind in MOUNTABLE_KINDS and self._listing(plan.list).empty:
+            return journal
+        if kind != journal.kind:
             raise self._contradiction(facts, kind, f"an empty {journal.kind}")
-        return journal
+        # it was made and somebody has put files on it since: they stay, the saved ones are added
+        return self._folder.save(dataclasses.replace(journal, phase=Phase.RESTORING, new_uuid=uuid))
 
     def _save(self, facts: BoardFacts, journal: Journal) -> Journal:
         plan = plan_replacement(facts, journal, self._folder, stop_users=self._stop_users)
