@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import ConsoleBusyError, InputError
 from .chunks import Chunk, QueuedSample
 from .queue_rows import LEASE_SECONDS, cross_check, insert_chunk, insert_result, lost
 from .queue_schema import SCHEMA, Worker, connect, writing
@@ -131,9 +131,20 @@ class RunQueue:
     # ---- boards --------------------------------------------------------------------------
 
     def board_begins(self, board: str) -> None:
-        """Enter a board as working for the run."""
+        """Enter a board as working for the run.
+
+        Raises:
+            ConsoleBusyError: another process works with it for the same run.
+        """
         now, me = time.time(), self._worker
         with writing(self._db) as db:
+            row = db.execute("SELECT * FROM boards WHERE board = ?", (board,)).fetchone()
+            if row and row["state"] == "working" and not lost(row, row["seen"]):
+                raise ConsoleBusyError(
+                    f"the board is in use by process {row['pid']} of {row['host']} for this run",
+                    board=board,
+                    hint="wait for it to end, or stop it.",
+                )
             db.execute(
                 "INSERT INTO boards (board, state, message, pid, pid_start, host, started, seen) "
                 "VALUES (?, 'working', '', ?, ?, ?, ?, ?) ON CONFLICT (board) DO UPDATE SET "
@@ -143,14 +154,15 @@ class RunQueue:
             )
 
     def board_ends(self, board: str, state: str, message: str) -> None:
-        """Enter a board as ``done`` or ``failed``; its leases go back."""
+        """Enter a board as ``done`` or ``failed``; the leases of this process go back."""
         with writing(self._db) as db:
             db.execute(
                 "UPDATE boards SET state = ?, message = ?, ended = ? WHERE board = ?",
                 (state, message, time.time(), board),
             )
             db.execute(
-                "UPDATE chunks SET state = 'open' WHERE state = 'leased' AND board = ?", (board,)
+                "UPDATE chunks SET state = 'open' WHERE state = 'leased' AND board = ? AND pid = ?",
+                (board, self._worker.pid),
             )
 
     def heartbeat(self, board: str, rate: float | None = None) -> None:
@@ -162,8 +174,8 @@ class RunQueue:
                 (now, rate, board),
             )
             db.execute(
-                "UPDATE chunks SET expires = ? WHERE state = 'leased' AND board = ?",
-                (now + LEASE_SECONDS, board),
+                "UPDATE chunks SET expires = ? WHERE state = 'leased' AND board = ? AND pid = ?",
+                (now + LEASE_SECONDS, board, self._worker.pid),
             )
 
     def note_board(self, board: str, *, sent: int = 0, golden: float | None = None) -> None:

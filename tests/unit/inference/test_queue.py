@@ -203,11 +203,10 @@ def test_leases_of_a_silent_machine_return_after_a_while(
     assert queue.lease("far", 2) is not None
     queue._db.execute("UPDATE chunks SET host = 'elsewhere'")
     assert queue.lease("b2", 2) is None
-    later = time.time() + 200
-    monkeypatch.setattr(time, "time", lambda: later)
-    queue.heartbeat("far")
+    soon, later = time.time() + 100, time.time() + 200
+    monkeypatch.setattr(time, "time", lambda: soon)
     assert queue.lease("b2", 2) is None
-    monkeypatch.setattr(time, "time", lambda: later + 200)
+    monkeypatch.setattr(time, "time", lambda: later)
     assert ids(queue.lease("b2", 2)) == [0, 1]
 
 
