@@ -90,7 +90,12 @@ def compare(
         list[str], typer.Argument(help="Two or more of NAME=ETDUMP; the first is the baseline.")
     ],
     *,
-    model: _Model = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model", help="Folder of the model that ran, or NAME=FOLDER for one variant's own."
+        ),
+    ] = None,
     etrecord: _Record = None,
     pte: _Pte = None,
     out: _Out = None,
@@ -100,24 +105,36 @@ def compare(
     fail_operator_slower: _OperatorSlower = None,
     as_json: _Json = False,
 ) -> None:
-    """Compare traces of one model made with different kernels, operator by operator."""
+    """Compare traces made with different kernels or exports, operator by operator."""
     from .capture import Capture
     from .profile import load_profile
 
-    files = _files(model, etrecord, pte)
+    traces = [_named(text, "NAME=ETDUMP") for text in etdumps]
+    own = dict(_named(text, "NAME=FOLDER") for text in model or () if "=" in text)
+    common = next((Path(text) for text in model or () if "=" not in text), None)
+    unknown = set(own) - {name for name, _ in traces}
+    if unknown:
+        raise InputError(
+            f"--model for {', '.join(sorted(unknown))}, but there is no such trace.",
+            hint="use the names of the traces.",
+        )
     profiles = []
-    for text in etdumps:
-        name, equals, path = text.partition("=")
-        if not (name and equals and path):
-            raise InputError(
-                f"{text!r}: expected NAME=ETDUMP.",
-                hint="write e.g. portable=a.etdump rvv=b.etdump.",
-            )
+    for name, path in traces:
+        files = _files(own.get(name, common), etrecord, pte)
         capture = Capture(variant=name, board="", tick_hz=tick_hz, skip=skip)
-        profiles.append(load_profile(Path(path), capture, files))
+        profiles.append(load_profile(path, capture, files))
     folder = out or Path("profile-report")
     limits = (fail_slower, fail_operator_slower)
     _finish(tuple(profiles), profiles[0].capture.variant, folder, limits, as_json)
+
+
+def _named(text: str, form: str) -> tuple[str, Path]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise InputError(
+            f"{text!r}: expected {form}.", hint="write e.g. portable=a.etdump rvv=b.etdump."
+        )
+    return name, Path(path)
 
 
 def _files(model: Path | None, etrecord: Path | None, pte: Path | None) -> ModelFiles:
@@ -150,6 +167,10 @@ def _finish(
 
     variants = pooled(profiles)
     comparison = compare_profiles(variants, baseline) if len(variants) > 1 else None
+    if comparison is not None:
+        order = comparison.variants
+        variants = tuple(sorted(variants, key=lambda one: order.index(one.capture.variant)))
+        profiles = tuple(sorted(profiles, key=lambda one: order.index(one.capture.variant)))
     thresholds = Thresholds(*limits)
     if comparison is None and thresholds != Thresholds():
         raise InputError(

@@ -13,6 +13,8 @@ from .tables import grouped_table
 
 ACCELERATED_FROM = 1.05
 _WORTH_JUDGING = 0.01
+# In another export, what a fused operator is compared with: its clamp is then simply gone.
+_FUSED = {"k230.conv2d_clamp.default": "aten.convolution.default"}
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Gain:
     ``speedup`` is of the whole inference. ``remainder`` is the share of the *baseline's* time in
     operators that the variant does not accelerate, and ``ceiling`` the total speed-up that would be
     left if all accelerated ones took no time at all (Amdahl); infinite when nothing remains.
-    ``noise`` is the larger spread (p90 - p10 over the median) of the two.
+    Time between operators counts as one more of them. ``noise`` is the larger spread (p90 - p10
+    over the median) of the two.
     """
 
     variant: str
@@ -95,6 +98,10 @@ def compare(profiles: Sequence[Profile], baseline: str | None = None) -> Compari
     by_place = all(program == programs[0] for program in programs)
     if by_place and not named:
         ordered = [ordered[0], *(_named_like(ordered[0], other) for other in ordered[1:])]
+    if not by_place:
+        ordered = [
+            _renamed(profile, profile.events["operator"].replace(_FUSED)) for profile in ordered
+        ]
     events = _joined_events(ordered, by_place)
     base = ordered[0]
     return Comparison(
@@ -148,12 +155,17 @@ def _named_like(base: Profile, other: Profile) -> Profile:
     Without an ETRecord an operator has its kernel's name, and kernels of our own have their own.
     """
     names = base.events.set_index("order")["operator"]
-    events = other.events.assign(operator=other.events["order"].map(names))
+    return _renamed(other, other.events["order"].map(names))
+
+
+def _renamed(profile: Profile, operators: pd.Series[str]) -> Profile:
+    """The same profile with other operator names, and its types grouped anew."""
+    events = profile.events.assign(operator=operators)
     return replace(
-        other,
+        profile,
         events=events,
-        operators=grouped_table(events, other.op_ms, ["operator"]),
-        kinds=grouped_table(events, other.op_ms, ["operator", "kind"]),
+        operators=grouped_table(events, profile.op_ms, ["operator"]),
+        kinds=grouped_table(events, profile.op_ms, ["operator", "kind"]),
     )
 
 
@@ -204,10 +216,13 @@ def _gain(base: Profile, other: Profile, events: pd.DataFrame) -> Gain:
     # An operator that the variant no longer has was accelerated without limit.
     gone = before.notna() & events[f"{variant}_ms"].isna()
     accelerated = (speedups >= ACCELERATED_FROM) | gone
+    remaining = float(before[~accelerated].sum())
+    # Sums of medians throughout: the median of whole executions is not the sum of its parts'.
+    parts = float(before.sum()) + max(base.totals.overhead_ms, 0.0)
+    if base.totals.overhead_ms < ACCELERATED_FROM * other.totals.overhead_ms:
+        remaining += max(base.totals.overhead_ms, 0.0)
+    remainder = remaining / parts if parts > 0 else 0.0
     total = base.totals.inference_ms
-    outside = total - float(before.sum())
-    remaining = float(before[~accelerated].sum()) + max(outside, 0.0)
-    remainder = remaining / total if total > 0 else 0.0
     return Gain(
         variant=variant,
         baseline_ms=total,

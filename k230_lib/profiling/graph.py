@@ -13,6 +13,8 @@ _FRAME = re.compile(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILI
 # Frames of torch itself tell how the model was traced, not where it was written.
 _FRAMEWORK = re.compile(r"/torch/(_|nn/|fx/|export/)|^<")
 _GETITEM = "_operator.getitem"
+# The second one is this project's: a convolution with the clamp behind it.
+CONVOLUTIONS = ("convolution", "conv2d_clamp")
 MATRIX_OPERATORS = {"addmm": ("mat1", "mat2"), "mm": ("self", "mat2"), "bmm": ("self", "mat2")}
 
 
@@ -140,7 +142,7 @@ def describe(
     """Kind, one-line description and multiply-accumulates of an operator."""
     base = operator.split(".")[1] if "." in operator else operator
     at = "x".join(map(str, output[2:] if len(output) == 4 else output))
-    if base == "convolution":
+    if base in CONVOLUTIONS:
         return _describe_convolution(arguments, output, shapes, at)
     if base in MATRIX_OPERATORS:
         left, right = (_tensor(arguments, name, shapes) for name in MATRIX_OPERATORS[base])

@@ -32,6 +32,7 @@ class Totals:
 
     ``operators_ms`` is the sum of the operators of an execution, ``execute_ms`` the framework's
     own figure for the whole execution, ``wall_ms`` the runner's; None where it was not given.
+    ``overhead_ms`` is what the framework takes between operators, 0 when it was not traced.
     ``unexplained`` is the share of the wall time (else of the traced execution) that is not in
     operators, execution by execution where both are known. ``spread`` is p90 - p10 over median.
     """
@@ -40,6 +41,7 @@ class Totals:
     operators_ms: float
     execute_ms: float | None
     wall_ms: float | None
+    overhead_ms: float
     unexplained: float | None
     spread: float
     macs: int
@@ -317,6 +319,7 @@ def _summary(
 ) -> Totals:
     sums = op_ms.sum(axis=1)
     low, middle, high = np.percentile(sums, [10, 50, 90])
+    overhead = 0.0 if execute is None else float(np.median(execute - sums))
     whole = np.array(wall_ms) if wall_ms else execute
     if whole is not None and whole.shape != sums.shape:
         # The runner told only one figure for all executions.
@@ -326,6 +329,7 @@ def _summary(
         operators_ms=float(middle),
         execute_ms=None if execute is None else float(np.median(execute)),
         wall_ms=float(np.median(wall_ms)) if wall_ms else None,
+        overhead_ms=overhead,
         unexplained=None if whole is None else float(np.median(1 - sums / whole)),
         spread=float((high - low) / middle) if middle > 0 else 0.0,
         macs=macs,

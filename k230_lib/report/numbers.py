@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite, isnan
 
+NBSP = "\N{NO-BREAK SPACE}"
 PERCENT = "\N{NARROW NO-BREAK SPACE}%"
 
 

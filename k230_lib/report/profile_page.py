@@ -16,7 +16,7 @@ from ..profiling.families import family, type_name
 from ..profiling.profile import Profile
 from ..profiling.tables import MODEL_ITSELF
 from .charts import LayerMark, layer_chart
-from .numbers import PERCENT, count, factor, milliseconds, percent
+from .numbers import NBSP, PERCENT, count, factor, milliseconds, percent
 
 TOP = 5
 _ORIGINS = {
@@ -162,11 +162,12 @@ def _tiles(subject: Profile, comparison: Comparison | None, gain: Gain | None) -
         )
     ]
     if comparison and gain:
-        note = f"against {comparison.baseline}, {milliseconds(gain.baseline_ms)} ms"
+        note = f"against {comparison.baseline}, {milliseconds(gain.baseline_ms)}{NBSP}ms"
         tone = "good" if gain.speedup >= _FASTER else "bad" if gain.speedup <= _SLOWER else ""
         noise = "; within noise" if gain.within_noise else ""
         tiles.append(Tile("Speed-up", factor(gain.speedup), "", note + noise, tone))
-        ceiling = f"{percent(gain.remainder)} of {comparison.baseline} is not accelerated"
+        left = f"{percent(gain.remainder)} of {comparison.baseline} is not accelerated"
+        ceiling = left if gain.remainder > 0 else "every operator is accelerated"
         tiles.append(Tile("Ceiling (Amdahl)", factor(gain.ceiling), "", ceiling))
     else:
         why = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,39 @@ def test_another_export_of_the_model_is_joined_by_module(tmp_path: Path, portabl
     assert events.loc[("aten.addmm.default", "classifier.1"), "fused_speedup"] == pytest.approx(1)
     assert np.isnan(events.loc[("aten.hardtanh.default", "features.0.2"), "fused_ms"])
     assert comparison.gains[0].accelerated == 1
+
+
+def test_a_fused_convolution_is_compared_with_the_one_it_replaces(
+    tmp_path: Path, portable: Profile
+) -> None:
+    """The clamp behind it is gone, which counts as accelerated."""
+    fused = [replace(MODEL[0], target="k230.conv2d_clamp.default"), *MODEL[2:]]
+    times = [TIMES_NS[0] // 3, *TIMES_NS[2:]]
+    dump = write_etdump(
+        tmp_path / "f", model=fused, times=[times], kernels={0: "k230::conv2d_clamp.out"}
+    )
+    record = write_etrecord(tmp_path / "r", model=fused)
+    other = load_profile(dump, Capture("fused", "b"), ModelFiles(record))
+    assert other.events.iloc[1]["kind"] == "dense"
+    comparison = compare([portable, other])
+    events = comparison.events.set_index("module")
+    assert events.loc["features.0.0", "fused_speedup"] == pytest.approx(3)
+    assert comparison.gains[0].accelerated == 2
+
+
+def test_the_ceiling_is_not_lowered_by_noise(tmp_path: Path) -> None:
+    """Operators disturbed in different executions: the median of sums is no sum of medians."""
+    noisy = [
+        [ns * (4 if (number + run) % 3 == 0 else 1) for number, ns in enumerate(TIMES_NS)]
+        for run in range(3)
+    ]
+    base = load_profile(write_etdump(tmp_path / "a", times=noisy, overhead=0), Capture("a", ""))
+    fast = [[ns // 20 for ns in TIMES_NS]] * 3
+    other = load_profile(write_etdump(tmp_path / "b", times=fast, overhead=0), Capture("b", ""))
+    (gain,) = compare([base, other]).gains
+    assert gain.accelerated == len(TIMES_NS)
+    assert gain.remainder == 0
+    assert gain.ceiling == float("inf")
 
 
 def test_limits_fail_only_what_is_slower_than_allowed(portable: Profile, faster: Profile) -> None:

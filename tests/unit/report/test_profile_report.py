@@ -184,6 +184,8 @@ def test_the_command_compares_single_traces(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["compare", *pair, "--out", str(tmp_path / "r")])
     assert done.exit_code == 0, done.output
     assert "rvv is 5.52x as fast as portable" in done.output
+    lost = CliRunner().invoke(app, ["compare", *pair, "--model", f"scalar={tmp_path}"])
+    assert "--model for scalar, but there is no such trace" in str(lost.exception)
     wrong = CliRunner().invoke(app, ["compare", "a.etdump", "--out", str(tmp_path / "r")])
     assert isinstance(wrong.exception, InputError)
     assert "expected NAME=ETDUMP" in str(wrong.exception)
