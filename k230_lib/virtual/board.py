@@ -135,8 +135,9 @@ class BoardStatus:
 
     Attributes:
         name: its inventory name.
-        state: ``running``, ``off`` (powered off from its Linux) or ``absent``.
-        pid: root process of its tree; 0 when absent.
+        state: ``booting``, ``running``, ``off`` (powered off from its Linux), ``absent``, or
+            ``held`` (another checkout has a board of this number).
+        pid: root process of its tree; 0 when it has none.
         boots: resets since it was started.
     """
 

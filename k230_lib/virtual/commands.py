@@ -20,7 +20,7 @@ from .light import LightBoard, check_distinct
 app = typer.Typer(
     help="Virtual boards: stand-ins for real ones, with the real tools.", no_args_is_help=True
 )
-_DEFAULT_INVENTORY = Path("inventory/virtual/hosts.yml")
+_DEFAULT_INVENTORY = Path("inventory/virtual")
 # Starting is mostly waiting; more at once only fight for the processor.
 _AT_ONCE = 4
 
@@ -33,23 +33,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def boards_of(inventory: Path, names: Iterable[str] = (), *, state_root: Path) -> list[LightBoard]:
-    """The virtual boards of an inventory file: hosts with a ``virtual_board`` variable.
+    """The virtual boards of an inventory file or folder: hosts with ``virtual_board`` variables.
 
     Raises:
         InputError: file missing or not YAML, unknown names, or settings that cannot be used.
     """
-    try:
-        tree = yaml.safe_load(inventory.read_text())
-    except OSError as error:
-        raise InputError(
-            f"inventory {inventory}: {error.strerror}", hint="give one with --inventory."
-        ) from None
-    except yaml.YAMLError as error:
-        raise InputError(f"inventory {inventory} is not YAML: {error}") from None
     found: dict[str, dict[str, Any]] = {}
-    for name, group in (tree or {}).items():
-        _collect(group, {}, found)
-        del name
+    files = sorted(inventory.glob("*.y*ml")) if inventory.is_dir() else [inventory]
+    for file in files:
+        for group in _load(file).values():
+            _collect(group, {}, found)
     hosts = {name: vars_ for name, vars_ in found.items() if vars_}
     wanted = list(names) or sorted(hosts)
     unknown = [name for name in wanted if name not in hosts]
@@ -67,6 +60,19 @@ def boards_of(inventory: Path, names: Iterable[str] = (), *, state_root: Path) -
         boards.append(LightBoard(name, settings, state_root=state_root))
     check_distinct(boards)
     return boards
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        tree = yaml.safe_load(file.read_text())
+    except OSError as error:
+        raise InputError(
+            f"inventory {file}: {error.strerror}", hint="give one with --inventory."
+        ) from None
+    except yaml.YAMLError as error:
+        first = str(error).splitlines()[0]
+        raise InputError(f"inventory {file} is not YAML: {first}") from None
+    return tree if isinstance(tree, dict) else {}
 
 
 def _collect(group: Any, inherited: dict[str, Any], found: dict[str, dict[str, Any]]) -> None:
@@ -97,7 +103,7 @@ def _tell(boards: list[LightBoard], changed: dict[str, bool], as_json: bool) -> 
         status = board.status()
         note = " (changed)" if changed.get(board.name) else ""
         line = f"{status.name:<12} {status.state:<8}"
-        if status.state != "absent":
+        if status.state not in ("absent", "held"):
             line += f" ssh root@{status.address}  console {status.console}  {status.rfc2217}"
         print(line + note)
 

@@ -73,16 +73,19 @@ class LightBoard:
             EnvironmentProblemError: not root, or tools are missing.
             VirtualBoardError: the number is held by another board, or it does not boot.
         """
-        running = self._ask_running()
-        if running is not None:
-            return self._join_running(running)
         tools.require()
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not self.card_image.exists():
-            self._insert_card()
-        (self.folder / "settings.json").write_text(self.settings.to_json())
-        self._spawn()
-        return True
+        # two users of one checkout may start it at the same moment
+        with card.locked(self.folder / "lock"):
+            running = self._ask_running()
+            if running is not None:
+                return self._join_running(running)
+            if not self.card_image.exists():
+                source = card.template(self._cache, self.settings.sdk)
+                card.make(self.card_image, source, self.settings.card_size)
+            (self.folder / "settings.json").write_text(self.settings.to_json())
+            self._spawn()
+            return True
 
     def stop(self) -> bool:
         """Take power and everything else away, keeping the card; False when it was absent."""
@@ -125,7 +128,7 @@ class LightBoard:
         known: dict[str, Any] = running if running is not None and mine else {}
         return BoardStatus(
             name=self.name,
-            state=known.get("state", "absent"),
+            state=known.get("state", "held" if running else "absent"),
             pid=known.get("pid", 0),
             boots=known.get("boots", 0),
             address=self.settings.address,
@@ -178,12 +181,6 @@ class LightBoard:
         self.wait_until_running()
         return False
 
-    def _insert_card(self) -> None:
-        with card.locked(self.folder / "lock"):
-            if not self.card_image.exists():
-                source = card.template(self._cache, self.settings.sdk)
-                card.make(self.card_image, source, self.settings.card_size)
-
     def _spawn(self) -> None:
         module = f"{__package__}.supervisor"
         environment = {**os.environ, "PYTHONPATH": str(_PACKAGE_ROOT)}
@@ -205,7 +202,7 @@ class LightBoard:
             raise VirtualBoardError(
                 f"does not start: {answer['error']}",
                 board=self.name,
-                hint=f"read {self.folder / 'board.log'}.",
+                hint=answer.get("hint") or f"read {self.folder / 'board.log'}.",
             )
 
 

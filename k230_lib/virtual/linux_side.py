@@ -117,9 +117,7 @@ class LinuxSide:
         threading.Thread(target=self._keep_partitions, daemon=True).start()
 
     def _boot_error(self, reason: str) -> VirtualBoardError:
-        return VirtualBoardError(
-            f"Linux did not boot: {reason}", hint="read board.log in its state folder."
-        )
+        return VirtualBoardError(f"Linux did not boot: {reason}")
 
     def wait(self, timeout: float) -> str | None:
         """How it ended (``restart``, ``off``, ``died``), or None when it still runs."""

@@ -67,6 +67,8 @@ _ETC = {
 }
 # applets that a program of another package replaces
 _REPLACED = ("blkid", "mkdosfs", "nproc", "uname")
+# applets that the board's busybox has with fewer features
+_LIMITED = {"tar": "bin/tar", "find": "usr/bin/find", "gzip": "bin/gzip", "date": "bin/date"}
 
 
 def has_e2fsprogs(sdk: str) -> bool:
@@ -79,7 +81,7 @@ def fingerprint(sdk: str) -> bytes:
     """Changes when the root file system would."""
     digest = hashlib.sha256(sdk.encode())
     digest.update(Path(__file__).read_bytes())
-    for name in (*_SCRIPTS, *_TEXTS, "applets.txt"):
+    for name in (*_SCRIPTS, *_TEXTS, "applets.txt", "limited.sh"):
         digest.update(board_files.text(name).encode())
     for program in ("busybox", *_PROGRAMS, *_E2FSPROGS):
         stat = path_of(program).stat()
@@ -123,13 +125,17 @@ def build(root: Path, sdk: str) -> None:
 def _install_busybox(root: Path, e2fsprogs: bool) -> None:
     source = path_of("busybox")
     table = busybox.applets_of(source)
-    wanted = set(board_files.text("applets.txt").split()) - set(_REPLACED)
+    wanted = set(board_files.text("applets.txt").split()) - {*_REPLACED, *_LIMITED}
     if e2fsprogs:
         wanted.discard("mke2fs")
     target = root / "bin/busybox"
     image = busybox.hide(source.read_bytes(), table, set(table) - wanted)
     target.write_bytes(image)
     target.chmod(0o755)
+    shutil.copy(source.resolve(), root / "usr/lib/board/busybox")
+    _write(root / "usr/lib/board/limited", board_files.text("limited.sh"), 0o755)
+    for place in _LIMITED.values():
+        _link(root, place, "/usr/lib/board/limited")
     for name, place in busybox.places_of(source).items():
         if name in wanted and name not in ("busybox", "linuxrc"):
             _link(root, place, "../" * place.count("/") + "bin/busybox")

@@ -54,8 +54,14 @@ class Supervisor:
         self._control = ControlServer(settings.number, handlers)
         self._uart = Uart(settings.baud, seed=settings.number)
         place = Exclusive()
-        NetworkPort(self._uart, settings.console_port, place)
-        NetworkPort(self._uart, settings.rfc2217_port, place, rfc2217=True)
+        for port, rfc2217 in ((settings.console_port, False), (settings.rfc2217_port, True)):
+            try:
+                NetworkPort(self._uart, port, place, rfc2217=rfc2217)
+            except OSError as error:
+                raise VirtualBoardError(
+                    f"console port {port}: {error.strerror}",
+                    hint="end the program that has it, or give the board another number.",
+                ) from None
         PtyPort(self._uart, folder / "console")
         self._programs = folder / "programs"
 
@@ -226,17 +232,22 @@ def report(answer: dict[str, Any]) -> None:
     os.close(sink)
 
 
+def _fail(message: str, hint: str | None) -> int:
+    with contextlib.suppress(OSError):
+        report({"error": message, "hint": hint})
+    print(message, file=sys.stderr)
+    return 1
+
+
 def main() -> int:
     folder = Path(sys.argv[1])
     settings = BoardSettings.from_json((folder / "settings.json").read_text())
     try:
         Supervisor(folder, settings).run()
-    except (K230Error, OSError) as error:
-        text = str(error)
-        with contextlib.suppress(OSError):
-            report({"error": text})
-        print(text, file=sys.stderr)
-        return 1
+    except K230Error as error:
+        return _fail(error.message, error.hint)
+    except OSError as error:
+        return _fail(str(error), None)
     return 0
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +41,27 @@ def test_tools_are_those_of_the_image(bench) -> None:
     wanted = PRESENT.split()
     assert bench.sh(script.format(" ".join(wanted))).split() == wanted
     assert bench.sh(script.format(" ".join(ABSENT.split()))) == ""
+
+
+def test_features_that_the_images_busybox_lacks(bench) -> None:
+    bench.sh("cd /tmp; echo x >f; tar cf t.tar f; tar tf t.tar; gzip -c f | gunzip -c")
+    for script in ("tar czf t.tgz f", "tar -xzf t.tgz", "find . -name f -delete", "gzip -9 f"):
+        assert bench.shell.run(f"cd /tmp; {script}").rc != 0, script
+    assert bench.sh("date +%N") == "%N\n"
+    assert bench.sh("find /tmp -name f") == "/tmp/f\n"
+
+
+def test_scp_in_both_protocols_and_sftp(bench, tmp_path: Path) -> None:
+    source = tmp_path / "file.bin"
+    source.write_bytes(bytes(range(256)) * 1000)
+    target = f"root@{bench.board.settings.address}"
+    options = bench.board.ssh_options()
+    for extra in ([], ["-O"]):
+        subprocess.run(
+            ["scp", "-q", *extra, *options, source, f"{target}:/sharefs/copy"], check=True
+        )
+        digest = bench.sh("sha256sum /sharefs/copy; rm /sharefs/copy").split()[0]
+        assert digest == hashlib.sha256(source.read_bytes()).hexdigest()
 
 
 def test_version_command_line_and_model(bench) -> None:
