@@ -24,8 +24,8 @@ extends_documentation_fragment:
 options:
   size:
     description:
-      - In check mode only, the size that C(partition_resize) would have given to the partition, in the
-        same words as there.
+      - In check mode only, the size that C(partition_resize) would have given to the partition,
+        in the same words as there.
     type: str
 """
 
