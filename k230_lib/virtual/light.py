@@ -25,7 +25,7 @@ class LightBoard:
 
     Args:
         name: inventory name.
-        settings: of the board; a change of card size or SDK needs a new card (:meth:`reflash`).
+        settings: of the board; a change of card size or SDK gives it a new card at its start.
         state_root: its folder is ``state_root/name``.
         cache: folder for card templates; by default ``cache`` beside ``state_root``.
     """
@@ -80,9 +80,7 @@ class LightBoard:
             running = self._ask_running()
             if running is not None:
                 return self._join_running(running)
-            if not self.card_image.exists():
-                source = card.template(self._cache, self.settings.sdk)
-                card.make(self.card_image, source, self.settings.card_size)
+            self._insert_card()
             (self.folder / "settings.json").write_text(self.settings.to_json())
             self._spawn()
             return True
@@ -180,6 +178,16 @@ class LightBoard:
             return True
         self.wait_until_running()
         return False
+
+    def _insert_card(self) -> None:
+        """Keep the card of the last time, unless image or size are others now."""
+        source = card.template(self._cache, self.settings.sdk)
+        wanted = json.dumps({"image": source.name, "bytes": self.settings.card_size})
+        note = self.folder / "card.json"
+        if self.card_image.exists() and note.exists() and note.read_text() == wanted:
+            return
+        card.make(self.card_image, source, self.settings.card_size)
+        note.write_text(wanted)
 
     def _spawn(self) -> None:
         module = f"{__package__}.supervisor"

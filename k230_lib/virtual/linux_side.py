@@ -186,7 +186,9 @@ class LinuxSide:
         """Pids (as the board counts) of the processes called ``name``."""
         for entry in (self.root / "proc").glob("[0-9]*"):
             try:
-                if (entry / "comm").read_text().strip() == name:
+                # PID (NAME) STATE ...: the dead that nobody has collected do not count
+                head, _, rest = (entry / "stat").read_text().rpartition(")")
+                if head.partition("(")[2] == name and rest.split()[0] not in ("Z", "X"):
                     yield int(entry.name)
             except OSError:
                 continue  # it ended meanwhile

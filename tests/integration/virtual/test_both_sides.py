@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import serial
 
+from k230_lib.board.shell import SshShell
 from k230_lib.errors import VirtualBoardError
 from k230_lib.virtual.board import BoardSettings
 from k230_lib.virtual.light import LightBoard
-from k230_lib.virtual.testing import virtual_board
+from k230_lib.virtual.testing import DEFAULT_CACHE, virtual_board
 
 pytestmark = pytest.mark.board
 NUMBER = 183
@@ -114,6 +115,24 @@ def test_starting_twice_is_no_work_and_another_checkout_is_told_the_holder(
     )
     with pytest.raises(VirtualBoardError, match="other settings"):
         changed.start()
+
+
+def test_card_is_kept_until_its_size_changes(tmp_path: Path, bench) -> None:
+    del bench  # only the order: templates exist
+
+    def files(size: str) -> str:
+        settings = BoardSettings.from_vars({"number": NUMBER + 2, "card_size": size})
+        board = LightBoard("kept", settings, state_root=tmp_path, cache=DEFAULT_CACHE.resolve())
+        board.start()
+        try:
+            shell = SshShell("kept", f"root@{board.settings.address}", board.ssh_options())
+            return shell.run("cat /sharefs/mark; echo mark >/sharefs/mark").text
+        finally:
+            board.stop()
+
+    assert files("700MB") == ""
+    assert files("700MB") == "mark\n"
+    assert files("800MB") == ""
 
 
 def _traces(board: LightBoard) -> dict[str, str]:
