@@ -20,6 +20,7 @@ from . import chunk
 from .chunk import ChunkResult, ChunkTask
 from .labels import check_names
 from .layouts import Entry, Listing, Request, Skipped, list_images
+from .locks import only_one, remove_leftovers
 from .manifest import (
     DATASET_FILE,
     MANIFEST_FILE,
@@ -121,19 +122,30 @@ def unchanged(todo: Plan) -> Dataset | None:
     return dataset if intact and (todo.folder / MANIFEST_FILE).is_file() else None
 
 
-def prepare(todo: Plan, progress: Progress = lambda done, total: None) -> Outcome:
+def prepare(
+    todo: Plan,
+    progress: Progress = lambda done, total: None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Outcome:
     """Make the dataset folder, in one step at the end; an interrupted run is continued.
 
     Args:
         progress: called with (images done, images in all).
+        say: told when another process makes the same dataset.
 
     Raises:
         DatasetError: more files than ``max_skipped`` cannot be used; they are listed in
             ``<name>.skipped.jsonl``.
     """
-    existing = unchanged(todo)
-    if existing is not None:
-        return Outcome(todo.folder, existing, False)
+    with only_one(todo.folder, say):
+        existing = unchanged(todo)
+        if existing is not None:
+            return Outcome(todo.folder, existing, False)
+        remove_leftovers(todo.settings.out / _STORE)
+        return _make(todo, progress)
+
+
+def _make(todo: Plan, progress: Progress) -> Outcome:
     staging = todo.settings.out / f".{todo.settings.name}.partial"
     shutil.rmtree(staging, ignore_errors=True)
     (staging / SHARDS_FOLDER).mkdir(parents=True)
@@ -217,7 +229,7 @@ def _chunks(todo: Plan) -> Iterator[tuple[Sequence[Entry], ChunkResult]]:
     # spawn: a forked copy of a process that holds threads (Ansible, torch) may hang
     context = multiprocessing.get_context("spawn")
     waiting = iter(zip(groups, tasks, strict=True))
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, context, chunk.start_worker) as pool:
         running: deque[tuple[Sequence[Entry], Future[ChunkResult]]] = deque()
         try:
             while True:

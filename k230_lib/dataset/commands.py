@@ -95,7 +95,7 @@ def prepare(
         answer = {"changed": changed, "folder": str(todo.folder), "images": len(todo.entries)}
         text = f"{todo.folder}: {'would be prepared' if changed else 'up to date'}"
     else:
-        done = build.prepare(todo, Ticker("prepare"))
+        done = build.prepare(todo, Ticker("prepare"), lambda line: typer.echo(line, err=True))
         counts = done.dataset.counts
         answer = {
             "changed": done.changed,

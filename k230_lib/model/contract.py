@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from ..dataset.locks import temporary
 from ..errors import ModelError
 
 SCHEMA_VERSION = 1
@@ -231,7 +231,7 @@ def load(path: Path, *, verify_files: bool = False) -> ModelContract:
 def save(contract: ModelContract, folder: Path) -> Path:
     """Write ``model.json`` in one step, so that no reader ever sees half of it."""
     target = folder / FILE_NAME
-    fresh = target.with_suffix(f".{os.getpid()}.tmp")
+    fresh = temporary(target)
     fresh.write_text(json.dumps(contract.to_json(), indent=1) + "\n", "utf-8")
     fresh.replace(target)
     return target

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..dataset.digits import NAMES, PREPROCESSING, Digits, fingerprint, split
+from ..dataset.locks import temporary
 from ..errors import ModelError
 from .bundle import ModelBundle, numbered, state_sha256
 from .contract import Source
@@ -74,7 +74,7 @@ def bundle(
                 hint="train with another seed.",
             )
         cache.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_suffix(f".{os.getpid()}.tmp")
+        fresh = temporary(file)
         torch.save(model.state_dict(), fresh)
         fresh.replace(file)
     model.eval()

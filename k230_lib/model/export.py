@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import time
@@ -14,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..dataset.locks import only_one
 from ..errors import InputError, ModelError
 from . import contract as contracts
 from .bundle import ModelBundle
@@ -119,14 +119,19 @@ def export(todo: ExportPlan, say: Say = lambda text: None) -> Exported:
     Raises:
         ModelError: torch cannot export it, or the result disagrees with the original.
     """
-    existing = unchanged(todo)
-    if existing is not None:
-        return Exported(todo.folder, existing, False, {})
+    with only_one(todo.folder, say):
+        existing = unchanged(todo)
+        if existing is not None:
+            return Exported(todo.folder, existing, False, {})
+        return _export(todo, say)
+
+
+def _export(todo: ExportPlan, say: Say) -> Exported:
     quiet_torch()
     clock = _Clock(say)
     bundle = build(todo.request, todo.out / _CACHE, say)
     clock.step("build")
-    staging = todo.out / f".{todo.name}.{os.getpid()}.partial"
+    staging = todo.out / f".{todo.name}.partial"
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataset import manifest
+from ..dataset.locks import temporary
 from ..dataset.preprocess import normalise
 from ..dataset.shards import read_samples
 from ..errors import DatasetError, ModelError
@@ -243,6 +243,6 @@ class _Store:
 
 
 def _write(path: Path, content: bytes) -> None:
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    fresh = temporary(path)
     fresh.write_bytes(content)
     fresh.replace(path)
