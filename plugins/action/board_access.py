@@ -25,6 +25,7 @@ class ActionModule(BoardAction):
         "set_clock": {"type": "bool", "default": True},
         "max_clock_skew": {"type": "float", "default": 2.0},
         "mac": {"type": "str"},
+        "validate_only": {"type": "bool", "default": False},
     }
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -36,6 +37,8 @@ class ActionModule(BoardAction):
             max_skew_s=args["max_clock_skew"] if args["set_clock"] else None,
             mac=args["mac"],
         )
+        if args["validate_only"]:
+            return {"steps": []}
         state = read_access(self.shell)
         steps = plan_access(state, wish, board=self.board)
         for step in steps:

@@ -46,6 +46,10 @@ options:
       - Refused when the environment was never saved, or when C(/etc/fw_env.config) names another
         place than U-Boot's environment on the disk that the board booted from.
     type: str
+  validate_only:
+    description: Only check the arguments; the board is not asked.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -64,10 +68,10 @@ steps:
   elements: dict
 clock_skew_s:
   description: Seconds by which the board's clock was ahead of the controller's.
-  returned: success
+  returned: when the board was asked
   type: float
 reboot_required:
   description: Whether something takes effect with the next boot only.
-  returned: success
+  returned: when the board was asked
   type: bool
 """
