@@ -117,8 +117,10 @@ class FuseServer:
             *(kind | _MODE, 1, 0, 0, 0, self._volume.cluster_bytes, 0),
         )
 
-    def _entry(self, node: Node) -> bytes:
-        valid = struct.pack("<QQQQII", self._id(node), 0, _VALID_SECONDS, _VALID_SECONDS, 0, 0)
+    def _entry(self, node: Node, name: str | None = None) -> bytes:
+        # under another spelling the kernel must ask each time: it does not know it is the same
+        keep = _VALID_SECONDS if name in (None, node.name) else 0
+        valid = struct.pack("<QQQQII", self._id(node), 0, keep, _VALID_SECONDS, 0, 0)
         return valid + self._attributes(node)
 
     # -- requests ------------------------------------------------------------------------------
@@ -140,7 +142,8 @@ class FuseServer:
         return bytes(16)
 
     def _lookup(self, number: int, body: bytes) -> bytes:
-        return self._entry(self._volume.find(self._nodes[number], _name(body)))
+        name = _name(body)
+        return self._entry(self._volume.find(self._nodes[number], name), name)
 
     def _getattr(self, number: int, body: bytes) -> bytes:
         del body

@@ -28,6 +28,7 @@ class LightBoard:
         settings: of the board; a change of card size or SDK gives it a new card at its start.
         state_root: its folder is ``state_root/name``.
         cache: folder for card templates; by default ``cache`` beside ``state_root``.
+        owner: process with which the board ends; by default it goes on until stopped.
     """
 
     def __init__(
@@ -37,10 +38,12 @@ class LightBoard:
         *,
         state_root: Path = DEFAULT_STATE_ROOT,
         cache: Path | None = None,
+        owner: int | None = None,
     ) -> None:
         self.name = name
         self.settings = settings
         self.folder = state_root.resolve() / name
+        self._owner = owner
         self._cache = cache or state_root.resolve().parent / "cache"
 
     @property
@@ -195,7 +198,10 @@ class LightBoard:
         with (self.folder / "board.log").open("ab") as log:
             # an orphan from the start: whoever starts it need not collect it
             process = subprocess.Popen(
-                [tools.path_of("setsid"), "--fork", sys.executable, "-m", module, self.folder],
+                [
+                    *(tools.path_of("setsid"), "--fork"),
+                    *(sys.executable, "-m", module, self.folder, str(self._owner or 0)),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable
 
 from ..errors import VirtualBoardError
-from .uart import CoreReset, Uart
+from .uart import CTRL_C, CoreReset, Uart
 
 _LOGIN = "\ncanaan login: "
 _PROMPT = "[root@canaan ~ ]#"
-_CTRL_C = 0x03
 
 
 class LinuxConsole:
@@ -63,7 +62,7 @@ class LinuxConsole:
                 if line:
                     line.pop()
                     self._print("\b \b")
-            elif byte == _CTRL_C:
+            elif byte == CTRL_C:
                 line.clear()
                 self._print(f"^C\n{_PROMPT}")
             else:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import stat
 import struct
 import time
 from pathlib import Path
@@ -13,6 +15,7 @@ from ..errors import VirtualBoardError
 
 _CTL_GET_FREE = 0x4C82
 _CONFIGURE = 0x4C0A
+_MAJOR = 7
 _FLAG_AUTOCLEAR = 4
 _FLAG_PARTSCAN = 8
 # struct loop_config: fd, block size, struct loop_info64, eight reserved words
@@ -30,6 +33,7 @@ class LoopDevice:
         with image.open("r+b", buffering=0) as backing:
             while True:
                 self.name = self._free_name()
+                self._make_node()
                 self._fd = os.open(f"/dev/{self.name}", os.O_RDWR | os.O_CLOEXEC)
                 try:
                     self._configure(backing.fileno(), image)
@@ -56,6 +60,12 @@ class LoopDevice:
         finally:
             os.close(control)
         return f"loop{number}"
+
+    def _make_node(self) -> None:
+        # in a container, nobody makes nodes for loop devices that are new
+        number = int(self.name.removeprefix("loop"))
+        with contextlib.suppress(FileExistsError):
+            os.mknod(self.path, stat.S_IFBLK | 0o660, os.makedev(_MAJOR, number))
 
     def _configure(self, backing: int, image: Path) -> None:
         name = os.fsencode(image.name)[:63]

@@ -13,12 +13,13 @@ from pathlib import Path
 from . import msh_text
 from .programs import USER_MEMORY_BYTES, Launcher, NotAProgramError, Program
 from .rt_files import RtFiles, ServerMissing, on_sharefs
-from .uart import CoreReset, Uart
+from .uart import CTRL_C, CoreReset, Uart
 
 _DEMO = "fastboot_app"
 _DEMO_TEXT = "case /bin/fastboot_app.elf build \r\npress 'q' to exit application!!\r\n"
 _TAB, _ESC = 0x09, 0x1B
-_IGNORED = (0x00, 0xFF, _TAB, 0x03)
+_IGNORED = (0x00, 0xFF, _TAB, CTRL_C)
+_INTERRUPTED = chr(CTRL_C)
 _ERASE = (0x7F, 0x08)
 _PAGE = 4096
 
@@ -127,6 +128,8 @@ class Msh:
                 escape = 2 if escape == 1 and byte == ord("[") else 0
             elif byte == _ESC:
                 escape = 1
+            elif byte == CTRL_C and canonical:
+                return _INTERRUPTED
             elif byte in _IGNORED:
                 continue
             elif byte in _ERASE:
@@ -145,7 +148,7 @@ class Msh:
 
     def _run_demo(self) -> None:
         self._write(_DEMO_TEXT.encode())
-        while self._read_line(canonical=True).strip() != "q":
+        while self._read_line(canonical=True).strip() not in ("q", _INTERRUPTED):
             continue
 
     def _wait_for_ever(self) -> None:

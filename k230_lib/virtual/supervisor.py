@@ -1,7 +1,8 @@
 """The root process of a light board: both cores, the console, the faults. Ends, and all is gone.
 
-Run as ``python -m k230_lib.virtual.supervisor FOLDER``; the folder holds ``settings.json`` and
-``card.img``. One JSON line on standard output says whether the board came up.
+Run as ``python -m k230_lib.virtual.supervisor FOLDER OWNER``: FOLDER holds ``settings.json`` and
+``card.img``, OWNER is the process with which the board ends, or 0. One JSON line on standard output
+says whether the board came up.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ _FILLER = "filler.bin"
 class Supervisor:
     """Both halves of one board, over all its resets."""
 
-    def __init__(self, folder: Path, settings: BoardSettings) -> None:
+    def __init__(self, folder: Path, settings: BoardSettings, owner: int) -> None:
         self._folder = folder
         self._settings = settings
+        self._owner = owner
         self._state = "booting"
         self._boots = 0
         self._reset_wanted = threading.Event()
@@ -72,7 +74,7 @@ class Supervisor:
         self._control.start()
         with (self._folder / "board.log").open("ab") as log:
             first = True
-            while not self._end_wanted.is_set():
+            while not self._must_end():
                 how = self._one_life(log, first)
                 first = False
                 if how == "off":
@@ -131,11 +133,15 @@ class Supervisor:
             if self._reset_wanted.is_set():
                 self._reset_wanted.clear()
                 return "restart"
-            if self._end_wanted.is_set():
+            if self._must_end():
                 return "end"
 
+    def _must_end(self) -> bool:
+        ownerless = bool(self._owner) and not Path(f"/proc/{self._owner}").exists()
+        return ownerless or self._end_wanted.is_set()
+
     def _wait_for_power(self) -> None:
-        while not self._end_wanted.is_set():
+        while not self._must_end():
             if self._power_wanted.wait(_TICK_SECONDS):
                 self._power_wanted.clear()
                 return
@@ -240,10 +246,10 @@ def _fail(message: str, hint: str | None) -> int:
 
 
 def main() -> int:
-    folder = Path(sys.argv[1])
+    folder, owner = Path(sys.argv[1]), int(sys.argv[2])
     settings = BoardSettings.from_json((folder / "settings.json").read_text())
     try:
-        Supervisor(folder, settings).run()
+        Supervisor(folder, settings, owner).run()
     except K230Error as error:
         return _fail(error.message, error.hint)
     except OSError as error:

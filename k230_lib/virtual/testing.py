@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +23,8 @@ def virtual_board(
 ) -> Iterator[LightBoard]:
     """A running board with a fresh card; stopped and removed at the end, also after failures.
 
+    It ends with the calling process too, in whatever way that dies.
+
     Args:
         number: from 100 upward, one of your own for each test module.
         cache: folder for card templates.
@@ -37,9 +41,34 @@ def virtual_board(
             BoardSettings.from_vars({"number": number, **settings}),
             state_root=Path(folder),
             cache=cache.resolve(),
+            owner=os.getpid(),
         )
         try:
             board.start()
             yield board
         finally:
             board.stop()
+
+
+def traces_of(board: LightBoard) -> dict[str, str]:
+    """Whatever of a board is on this machine beside its folder; empty when it is gone."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                continue
+            command = (entry / "cmdline").read_text().replace("\0", " ")
+            mounts = (entry / "mounts").read_text()
+        except OSError:
+            continue  # it ended meanwhile
+        if entry.name != str(os.getpid()) and (
+            str(board.folder) in command or f"{board.folder}/mnt" in mounts
+        ):
+            found[f"process {entry.name}"] = command
+    for device in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):
+            if str(board.folder) in device.read_text():
+                found[f"loop device {device.parts[3]}"] = device.read_text()
+    if Path("/sys/class/net", board.settings.host_link).exists():
+        found["network link"] = board.settings.host_link
+    return found

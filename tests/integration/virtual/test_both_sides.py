@@ -15,7 +15,7 @@ from k230_lib.board.shell import SshShell
 from k230_lib.errors import VirtualBoardError
 from k230_lib.virtual.board import BoardSettings
 from k230_lib.virtual.light import LightBoard
-from k230_lib.virtual.testing import DEFAULT_CACHE, virtual_board
+from k230_lib.virtual.testing import DEFAULT_CACHE, traces_of, virtual_board
 
 pytestmark = pytest.mark.board
 NUMBER = 183
@@ -135,33 +135,30 @@ def test_card_is_kept_until_its_size_changes(tmp_path: Path, bench) -> None:
     assert files("800MB") == ""
 
 
-def _traces(board: LightBoard) -> dict[str, str]:
-    """Whatever of a board is left on this machine."""
-    found = {}
-    for entry in Path("/proc").glob("[0-9]*"):
+def test_a_board_of_a_test_ends_with_the_test(tmp_path: Path) -> None:
+    settings = BoardSettings.from_vars({"number": NUMBER + 2, "card_size": "700MB"})
+    with subprocess.Popen(["sleep", "100"]) as owner:
+        board = LightBoard(
+            "owned",
+            settings,
+            state_root=tmp_path,
+            cache=DEFAULT_CACHE.resolve(),
+            owner=owner.pid,
+        )
         try:
-            if (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                continue
-            command = (entry / "cmdline").read_text().replace("\0", " ")
-            mounts = (entry / "mounts").read_text()
-        except OSError:
-            continue
-        if entry.name != str(os.getpid()) and (
-            str(board.folder) in command or f"{board.folder}/mnt" in mounts
-        ):
-            found[f"process {entry.name}"] = command
-    for device in Path("/sys/block").glob("loop*/loop/backing_file"):
-        if str(board.folder) in device.read_text():
-            found[f"loop device {device.parts[3]}"] = device.read_text()
-    if Path("/sys/class/net", board.settings.host_link).exists():
-        found["network link"] = board.settings.host_link
-    return found
+            board.start()
+        finally:
+            owner.kill()
+    deadline = time.monotonic() + 10
+    while traces := traces_of(board):
+        assert time.monotonic() < deadline, traces
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("way", ["stop", "kill -9", "fault"])
 def test_nothing_is_left(way: str, program: Path) -> None:
     with virtual_board(NUMBER + 1, card_size="700MB") as board:
-        assert _traces(board)
+        assert traces_of(board)
         address = f"root@{board.settings.address}"
         ssh = ["ssh", *board.ssh_options(), address]
         subprocess.run(
@@ -179,7 +176,7 @@ def test_nothing_is_left(way: str, program: Path) -> None:
             else:
                 board.faults.kill()
         deadline = time.monotonic() + 10
-        while traces := _traces(board):
+        while traces := traces_of(board):
             assert time.monotonic() < deadline, traces
             time.sleep(0.05)
         session.wait(timeout=30)

@@ -109,6 +109,9 @@ def test_boot_area_is_recognisable(bench) -> None:
 def test_fat_behaves_as_the_kernels(bench) -> None:
     bench.sh("cd /sharefs; echo one >a.txt; echo two >>A.TXT; chmod 600 a.txt; mv a.txt b")
     assert bench.sh("cat /sharefs/B; ls -l /sharefs/b | cut -c1-10") == "one\ntwo\n-rwxr-xr-x\n"
+    bench.sh("rm /sharefs/b; echo new >/sharefs/B; rm /sharefs/B")
+    assert bench.shell.run("cat /sharefs/b").rc != 0
+    bench.sh("echo one >/sharefs/b")
     assert bench.shell.run("ln -s b /sharefs/link").rc != 0
     assert bench.shell.run("chown 5 /sharefs/b").rc != 0
     assert b"busy" in bench.shell.run("mkfs.vfat /dev/mmcblk1p4").stderr

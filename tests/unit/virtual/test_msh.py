@@ -155,6 +155,13 @@ def test_boot_demo_holds_the_console_until_q(make_console: Callable) -> None:
     assert console.read_until("msh />") == "q\r\nmsh />"
 
 
+def test_ctrl_c_ends_the_boot_demo(make_console: Callable) -> None:
+    console = make_console(boot_demo=True)
+    console.read_until("!!\r\n")
+    console.type("\x03")
+    assert console.read_until("msh />") == "msh />"
+
+
 def test_reboot_command(console) -> None:
     console.type("reboot\r")
     console.silence(0.2)
