@@ -63,7 +63,9 @@ class Profile:
     def costs(self) -> list[Cost]:
         """One cost per phase."""
         price = _pricing(self.blocks)
-        return [sum((_cost(run, price(run.block)) for run in phase), Cost()) for phase in self.phases]
+        return [
+            sum((_cost(run, price(run.block)) for run in phase), Cost()) for phase in self.phases
+        ]
 
     def costs_by_symbol(self) -> dict[str, Cost]:
         """One cost per function over all phases."""
