@@ -253,7 +253,7 @@ def samples_left(
 def _identify(
     model: Path, dataset: Path, settings: RunSettings, run_id: str | None
 ) -> tuple[ModelContract, manifest.Dataset, str]:
-    contract = contracts.load(model)
+    contract = contracts.load(model, verify_files=True)
     described = manifest.load(dataset)
     check_fit(contract, described)
     name = run_id or run_name(contract.pte.sha256, described, settings)
