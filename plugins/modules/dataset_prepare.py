@@ -39,7 +39,7 @@ options:
     default: artifacts/datasets
   mapping:
     description:
-      - Synset mapping, C(wnid name) or C(wnid : name) a line; the line number is the class index.
+      - Synset mapping, a wnid and a name on each line; the line number is the class index.
         C(LOC_synset_mapping.txt) in or beside the image folder is found by itself.
     type: path
   labels:
