@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .sources import read_file
+from .sources import read_file, sha256_of
 
 SCHEMA_VERSION = 1
 FILE_NAME = "capture.json"
@@ -84,6 +84,31 @@ def read_capture(path: Path) -> Capture:
             f"{path}: schema_version {found!r}, expected {SCHEMA_VERSION}.", hint=_TRACE_AGAIN
         )
     return _from_document(path, document)
+
+
+def capture_of(etdump: Path, variant: str, *, tick_hz: float | None, skip: int | None) -> Capture:
+    """What is known of a trace: its capture file when it has one, else the arguments alone.
+
+    Args:
+        etdump: the trace; a capture file counts when it lies beside it and names its hash.
+        variant: the name that the reports shall use.
+        tick_hz: rate of its clock; None means what the capture file says, else 1e9.
+        skip: executions to leave out; None means what the capture file says, else 0.
+
+    Raises:
+        InputError: there is a capture file, but it cannot be used.
+    """
+    capture = Capture(variant, "")
+    path = etdump.with_name(FILE_NAME)
+    if path.is_file() and etdump.is_file():
+        beside = read_capture(path)
+        if beside.etdump_sha256 == sha256_of(etdump):
+            capture = replace(beside, variant=variant)
+    return replace(
+        capture,
+        tick_hz=capture.tick_hz if tick_hz is None else tick_hz,
+        skip=capture.skip if skip is None else skip,
+    )
 
 
 def _from_document(path: Path, document: Mapping[str, Any]) -> Capture:

@@ -30,9 +30,12 @@ _Record = Annotated[Path | None, typer.Option("--etrecord", help="ETRecord, with
 _Pte = Annotated[Path | None, typer.Option("--pte", help="Its .pte, to check the ETRecord by.")]
 _Out = Annotated[Path | None, typer.Option("--out", help="Folder for tables and reports.")]
 _Hz = Annotated[
-    float, typer.Option("--tick-hz", help="Ticks per second of the trace's clock, 1e9 for ns.")
+    float | None,
+    typer.Option("--tick-hz", help="Ticks per second of the trace's clock, 1e9 (ns) by default."),
 ]
-_Skip = Annotated[int, typer.Option("--skip", min=0, help="First executions to leave out.")]
+_Skip = Annotated[
+    int | None, typer.Option("--skip", min=0, help="First executions to leave out, 0 by default.")
+]
 _Slower = Annotated[
     float | None,
     typer.Option("--fail-slower", help="Fail when a variant is slower by more than this, %."),
@@ -56,15 +59,15 @@ def report(
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="Variant to compare with.")] = None,
     out: _Out = None,
-    tick_hz: _Hz = 1e9,
-    skip: _Skip = 0,
+    tick_hz: _Hz = None,
+    skip: _Skip = None,
     fail_slower: _Slower = None,
     fail_operator_slower: _OperatorSlower = None,
     check: Annotated[bool, typer.Option("--check", help="Only say what would be done.")] = False,
     as_json: _Json = False,
 ) -> None:
     """Show where the time goes: tables, workbook, trace, plots and a one-file HTML report."""
-    from .capture import Capture
+    from .capture import capture_of
     from .profile import load_folder, load_profile
 
     folder = out or (
@@ -78,7 +81,7 @@ def report(
     if source.is_dir():
         profiles = load_folder(source, files, variants=tuple(variant or ()))
     else:
-        capture = Capture(variant=source.stem, board="", tick_hz=tick_hz, skip=skip)
+        capture = capture_of(source, source.stem, tick_hz=tick_hz, skip=skip)
         profiles = (load_profile(source, capture, files),)
     limits = (fail_slower, fail_operator_slower)
     _finish(profiles, baseline, folder, limits, as_json, check=check)
@@ -99,14 +102,14 @@ def compare(
     etrecord: _Record = None,
     pte: _Pte = None,
     out: _Out = None,
-    tick_hz: _Hz = 1e9,
-    skip: _Skip = 0,
+    tick_hz: _Hz = None,
+    skip: _Skip = None,
     fail_slower: _Slower = None,
     fail_operator_slower: _OperatorSlower = None,
     as_json: _Json = False,
 ) -> None:
     """Compare traces made with different kernels or exports, operator by operator."""
-    from .capture import Capture
+    from .capture import capture_of
     from .profile import load_profile
 
     traces = [_named(text, "NAME=ETDUMP") for text in etdumps]
@@ -121,7 +124,7 @@ def compare(
     profiles = []
     for name, path in traces:
         files = _files(own.get(name, common), etrecord, pte)
-        capture = Capture(variant=name, board="", tick_hz=tick_hz, skip=skip)
+        capture = capture_of(path, name, tick_hz=tick_hz, skip=skip)
         profiles.append(load_profile(path, capture, files))
     folder = out or Path("profile-report")
     limits = (fail_slower, fail_operator_slower)

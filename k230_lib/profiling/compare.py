@@ -50,7 +50,8 @@ class Comparison:
 
     ``events`` has a row per operator in execution order, ``operators`` and ``kinds`` one per type;
     for each variant there are the columns ``<variant>_ms`` and, but for the baseline,
-    ``<variant>_speedup``. Operators that one side lacks have NaN there.
+    ``<variant>_speedup``. Operators that one side lacks have NaN there. In ``events`` the column
+    ``<variant>_order`` is the operator's place in that variant, -1 where it has none.
     """
 
     baseline: str
@@ -59,6 +60,24 @@ class Comparison:
     operators: pd.DataFrame
     kinds: pd.DataFrame
     gains: tuple[Gain, ...]
+
+    def event_speedups(self, variant: str) -> dict[int, float]:
+        """Speed-up of each operator of ``variant`` by its order; none for the baseline."""
+        column = f"{variant}_speedup"
+        if column not in self.events:
+            return {}
+        known = self.events[self.events[column].notna()]
+        orders = known[f"{variant}_order"].astype(int)
+        return dict(zip(orders, known[column].astype(float), strict=True))
+
+    def type_speedup(self, variant: str, operator: str) -> float | None:
+        """Speed-up of an operator type of ``variant``; None where there is nothing to compare."""
+        column = f"{variant}_speedup"
+        if column not in self.operators:
+            return None
+        names = (operator, _FUSED.get(operator, operator))
+        found = self.operators.loc[self.operators["operator"].isin(names), column].dropna()
+        return None if found.empty else float(found.iloc[0])
 
 
 @dataclass(frozen=True)
@@ -183,7 +202,15 @@ def _joined_events(profiles: Sequence[Profile], by_place: bool) -> pd.DataFrame:
         frames.append((profile, frame))
     described = pd.concat([frame[shown] for _, frame in frames]).drop_duplicates(subset=keys)
     table = _joined(frames, keys, extra=described)
-    return table.sort_values("order", ignore_index=True).drop(columns="nth")
+    for profile, frame in frames:
+        place = frame[[*keys, "order"]].rename(
+            columns={"order": f"{profile.capture.variant}_order"}
+        )
+        table = table.merge(place, on=keys, how="left")
+    orders = [f"{profile.capture.variant}_order" for profile in profiles]
+    table[orders] = table[orders].fillna(-1).astype(int)
+    # Operators that only a later variant has stand where they ran in it.
+    return table.sort_values(["order", orders[0]], ignore_index=True).drop(columns="nth")
 
 
 def _joined(

@@ -27,7 +27,8 @@ def type_name(operator: str, kind: str = "") -> str:
     if kind in _CONVOLUTIONS:
         return _CONVOLUTIONS[kind]
     parts = operator.split(".")
-    name = parts[1] if parts[0] == "aten" and len(parts) > 1 else parts[0]
+    # Operators are name space, name and overload; kernels have no name space.
+    name = parts[1] if len(parts) > 2 or parts[0] == "aten" else parts[0]
     return _LONG_NAMES.get(name, name)
 
 

@@ -109,8 +109,8 @@ def context(
     """Everything that the template shows, as plain values."""
     subject = min(variants, key=lambda profile: profile.totals.inference_ms)
     gain = _gain_of(comparison, subject)
-    speedups = _speedups(comparison, subject)
     capture = subject.capture
+    speedups = comparison.event_speedups(capture.variant) if comparison else {}
     return {
         "model": capture.model or "model",
         "variant": capture.variant,
@@ -138,15 +138,6 @@ def context(
 def _gain_of(comparison: Comparison | None, subject: Profile) -> Gain | None:
     gains = comparison.gains if comparison else ()
     return next((gain for gain in gains if gain.variant == subject.capture.variant), None)
-
-
-def _speedups(comparison: Comparison | None, subject: Profile) -> dict[int, float]:
-    """Speed-up of the subject's operators by their ``order``; empty for the baseline itself."""
-    column = f"{subject.capture.variant}_speedup"
-    if comparison is None or column not in comparison.events:
-        return {}
-    known = comparison.events[comparison.events[column].notna()]
-    return dict(zip(known["order"].astype(int), known[column].astype(float), strict=True))
 
 
 def _tiles(subject: Profile, comparison: Comparison | None, gain: Gain | None) -> list[Tile]:
@@ -196,7 +187,6 @@ def _tiles(subject: Profile, comparison: Comparison | None, gain: Gain | None) -
 def _top(subject: Profile, comparison: Comparison | None) -> list[TopOperator]:
     rows = []
     largest = float(subject.operators["share"].max())
-    column = f"{subject.capture.variant}_speedup"
     for _, row in subject.operators.head(TOP).iterrows():
         name = str(row["operator"])
         base = type_name(name)
@@ -210,10 +200,7 @@ def _top(subject: Profile, comparison: Comparison | None) -> list[TopOperator]:
             )
             for _, kind in kinds.iterrows()
         )
-        speedup = None
-        if comparison and column in comparison.operators:
-            match = comparison.operators[comparison.operators["operator"] == name]
-            speedup = float(match[column].iloc[0])
+        speedup = comparison.type_speedup(subject.capture.variant, name) if comparison else None
         slowest = subject.events[subject.events["operator"] == name].iloc[0]
         times = int(row["operators"])
         parts = [f"{times} call{'s' * (times > 1)}"]

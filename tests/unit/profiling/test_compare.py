@@ -17,6 +17,7 @@ from k230_lib.profiling.families import family, type_name
 from k230_lib.profiling.profile import ModelFiles, Profile, load_profile
 from k230_lib.profiling.testing import MODEL, TIMES_NS, write_etdump, write_etrecord
 from k230_lib.profiling.trace import trace_document
+from k230_lib.report.profile_page import page
 
 
 def test_speed_ups_are_per_operator_and_in_total(portable: Profile, faster: Profile) -> None:
@@ -85,6 +86,14 @@ def test_a_fused_convolution_is_compared_with_the_one_it_replaces(
     events = comparison.events.set_index("module")
     assert events.loc["features.0.0", "fused_speedup"] == pytest.approx(3)
     assert comparison.gains[0].accelerated == 2
+    # The second operator of this export is the third of the other.
+    assert comparison.event_speedups("fused")[1] == pytest.approx(1)
+    assert events.loc["features.0.2", ["portable_order", "fused_order"]].to_list() == [1, -1]
+    assert comparison.type_speedup("fused", "k230.conv2d_clamp.default") == pytest.approx(1.9 / 1.3)
+    assert comparison.type_speedup("fused", "aten.mean.dim") == pytest.approx(1)
+    assert comparison.type_speedup("fused", "aten.relu.default") is None
+    assert comparison.type_speedup("portable", "aten.mean.dim") is None
+    assert "fused" in page([portable, other], [portable, other], comparison, [])
 
 
 def test_the_ceiling_is_not_lowered_by_noise(tmp_path: Path) -> None:
@@ -165,6 +174,8 @@ def test_traces_have_a_process_per_board_and_a_thread_per_variant(
 def test_operator_types_have_short_names_and_families() -> None:
     assert type_name("aten.convolution.default", "pointwise") == "1x1 convolution"
     assert type_name("aten._native_batch_norm_legit_no_training.default") == "batch_norm"
+    assert type_name("k230.conv2d_clamp.default") == "conv2d_clamp"
+    assert type_name("convolution.out") == "convolution"
     assert type_name("k230::conv") == "k230::conv"
     assert family("aten.convolution.default", "depthwise") == "depthwise"
     assert family("aten.addmm.default") == "matmul"

@@ -18,7 +18,7 @@ from k230_lib.model.contract import (
     Source,
     save,
 )
-from k230_lib.profiling.capture import Capture, read_capture, write_capture
+from k230_lib.profiling.capture import Capture, capture_of, read_capture, write_capture
 from k230_lib.profiling.sources import sha256_of
 from k230_lib.profiling.testing import write_etdump
 from k230_lib.profiling.tracing import TraceRequest, command_line, kept_capture, plan_trace
@@ -122,6 +122,17 @@ def test_a_lost_or_broken_capture_file_means_tracing_again(made: tuple[Path, Cap
     assert kept_capture(folder, wanted) is None
     (folder / "capture.json").unlink()
     assert kept_capture(folder, wanted) is None
+
+
+def test_a_single_trace_brings_its_capture_file_along(made: tuple[Path, Capture]) -> None:
+    folder, _ = made
+    dump = folder / "model.etdump"
+    capture = capture_of(dump, "mine", tick_hz=None, skip=None)
+    assert (capture.variant, capture.board, capture.load_ms) == ("mine", "board1", 3.0)
+    assert capture_of(dump, "mine", tick_hz=27e6, skip=2).tick_hz == 27e6
+    other = folder / "other.etdump"
+    other.write_bytes(b"another trace")
+    assert capture_of(other, "mine", tick_hz=None, skip=None) == Capture("mine", "")
 
 
 @pytest.mark.parametrize(
