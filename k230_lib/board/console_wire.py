@@ -28,6 +28,8 @@ from ..errors import ConsoleBusyError, ConsoleError, EnvironmentProblemError
 _READ_SIZE = 65536
 _RFC2217_POLL = 0.02
 _LOG_LINE_LIMIT = 4096
+# A process that is killed loses no more of the log than this.
+_LOG_FLUSH_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class ConsoleLog:
     def __init__(self, path: Path | None) -> None:
         self._file: IO[str] | None = None
         self._pending = bytearray()
+        self._flushed = 0.0
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a", encoding="ascii", buffering=1 << 16)
@@ -99,6 +102,9 @@ class ConsoleLog:
             text = line.decode("ascii", "backslashreplace")
             shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
             self._file.write(f"{now}Z {mark} {shown}\n")
+            if time.monotonic() - self._flushed > _LOG_FLUSH_SECONDS:
+                self._file.flush()
+                self._flushed = time.monotonic()
 
 
 class ConsoleLock:

@@ -186,6 +186,9 @@ def send_group(shell: BoardShell, plans: list[Plan]) -> None:
             entry = tarfile.TarInfo(f"{number}.part")
             entry.size, entry.mtime, entry.mode = plan.size, _ANY_TIME, 0o644
             archive.addfile(entry, io.BytesIO(_content(plan, 0, plan.size)))
+        end = archive.offset + 2 * tarfile.BLOCKSIZE
+    # The archive ends with two empty blocks; what pads it further is not worth sending.
+    packed = stream.getvalue()[:end]
     folder = shlex.quote(str(PurePosixPath(plans[0].request.target).parent / ".k230-in"))
     moves = "\n".join(
         f"m {n} {plan.sha256} {shlex.quote(plan.request.target)} "
@@ -201,7 +204,7 @@ def send_group(shell: BoardShell, plans: list[Plan]) -> None:
         f"{moves}\nsync; cd /; rm -rf $d"
     )
     for _ in range(ATTEMPTS):
-        answer = shell.run(script, stdin=stream.getvalue())
+        answer = shell.run(script, stdin=packed)
         if b"differs" not in checked_answer(shell, answer, f"writing {folder}").stdout:
             return
     raise TransferError(

@@ -210,7 +210,8 @@ class BoardEngine:
             self._send_ahead()
         end = self._run(packed, lambda frame: self._on_item(packed.chunk, frame))
         if end.error is None:
-            self._pace.add(len(packed.chunk.samples), time.monotonic() - begin)
+            computed = len(packed.chunk.samples) - end.resumed
+            self._pace.add(computed, time.monotonic() - begin)
         self._settle_last()
         if end.error is not None:
             # What the board holds can be fetched once it is back.
@@ -277,13 +278,12 @@ class BoardEngine:
         """The sample at which the program died, if one is to blame."""
         if not got.missing or not (end.begun or got.good):
             return []
-        if end.error is None and got.problem:
-            return []
         first = got.missing[0]
         reason = end.error.message if end.error else "the runner ended without this sample"
+        reason += f" ({got.problem})" if got.problem else ""
         certain = isinstance(end.error, ProgramCrashedError | ProgramHungError)
         if not certain and self._stuck_at != first:
-            # A restart may have any cause; twice at the same sample is no accident.
+            # A restart or a cut file may have any cause; twice at one sample is no accident.
             self._stuck_at = first
             return []
         self._stuck_at = None

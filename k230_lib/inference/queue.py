@@ -54,7 +54,10 @@ class Failure:
 
 
 class RunQueue:
-    """One run's database. An object may be used by all threads of a process.
+    """One run's database. An object may be used by all threads of a process, not after a fork.
+
+    SQLite's locks do not survive a fork: a process that forks workers must have closed its
+    queues before.
 
     Args:
         path: of ``run.sqlite``; its folder exists.
@@ -74,6 +77,13 @@ class RunQueue:
         if connection is None:
             connection = self._local.connection = connect(self.path)
         return connection
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
 
     # ---- what the run is -----------------------------------------------------------------
 
@@ -393,6 +403,8 @@ class RunQueue:
 
     def wanted_packs(self, board: str) -> list[Chunk]:
         """Open chunks whose files may still lie on the board from an earlier attempt."""
+        with writing(self._db) as db:
+            self._reclaim(db)
         rows = self._db.execute(
             "SELECT id, kind, samples, pack FROM chunks WHERE state = 'open' AND board = ?",
             (board,),

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from zipfile import BadZipFile
@@ -231,7 +232,8 @@ def open_run(
         "runner": settings.runner_sha256,
         "options": json.dumps(settings.options.key(), sort_keys=True),
     }
-    run.queue().fill(identity, queued_samples(dataset), settings.cross_check)
+    with closing(run.queue()) as queue:
+        queue.fill(identity, queued_samples(dataset), settings.cross_check)
     _remember(run, host)
     return run
 

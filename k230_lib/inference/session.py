@@ -28,12 +28,14 @@ class ChunkRun:
     Attributes:
         finished: its closing frame, or its prompt, came.
         begun: its first frame came: model and list were loaded.
+        resumed: samples whose records were there from an earlier attempt.
         error: what the console saw go wrong.
-        output: the end of what it printed.
+        output: the end of what it printed, or what the console tells of the error.
     """
 
     finished: bool
     begun: bool
+    resumed: int
     error: ConsoleError | None
     output: str
 
@@ -82,7 +84,9 @@ class ChunkSession:
                 hint="deploy the runner again.",
             )
         begun = "begin" in seen or "item" in seen
-        return ChunkRun(error is None, begun, error, excerpt(output))
+        resumed = seen["begin"].integer("resumed") if "begin" in seen else 0
+        told = error.message if error is not None else excerpt(output)
+        return ChunkRun(error is None, begun, resumed, error, told)
 
     def _refusal(self, frame: Frame, output: str) -> K230Error:
         code = frame.fields["code"]

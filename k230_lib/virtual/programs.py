@@ -170,8 +170,9 @@ class Program:
         if self.running():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
-                # a program that is being held back must wake up to die
-                os.kill(self.pid, signal.SIGCONT)
+                if number != signal.SIGSTOP:
+                    # a program that is being held back must wake up to die
+                    os.kill(self.pid, signal.SIGCONT)
 
     def wait(self, alive: Callable[[], bool]) -> None:
         """Wait as msh does, looking every 100 ms; print why it died, if it did."""
