@@ -19,7 +19,6 @@ MARKER = "/root/.k230-storage"
 TOOLS = {
     "busybox": "busybox | head -n 1",
     "parted": "parted --version | head -n 1",
-    "partprobe": "",
     "mkfs.ext4": "mkfs.ext4 -V 2>&1 | head -n 1",
     "mkfs.ext2": "",
     "mke2fs": "",
@@ -41,12 +40,12 @@ TOOLS = {
 
 _SCRIPT = r"""export PATH=/bin:/sbin:/usr/bin:/usr/sbin LC_ALL=C
 s() { echo; echo "@@$1"; }
+s time; date -u +%s
 # a command that writes may outlive the connection it came by: its end is waited for
 exec 9>>@LOCK@; w=0
 while ! flock -n 9 && [ $w -lt @WAIT@ ]; do sleep 1; w=$((w+1)); done
 flock -n 9 || s busy
 exec 9>&-
-s time; date -u +%s
 s release; cat /etc/version/release_version 2>/dev/null
 s kernel; uname -r
 s machine; uname -m

@@ -95,7 +95,12 @@ def commands_around(
     mounts = facts.mounts_of(_partition(facts))
     if not mounts:
         return list(commands)
-    again = "; ".join(_mount(m.source, m.mountpoint, read_only=m.read_only) for m in mounts)
+    # only what is not mounted: a failed umount must not be followed by a second mount
+    again = "; ".join(
+        f'grep -q " {mount.mountpoint} " /proc/mounts || '
+        f"{_mount(mount.source, mount.mountpoint, read_only=mount.read_only)}"
+        for mount in mounts
+    )
     if daemon_holds(facts):
         again += f"; {start_daemon_command()}"
     return [

@@ -178,24 +178,31 @@ def plan_resize(
             hint="run gpt_repair first.",
         )
     last = _wanted_last(facts, disk, entry, size)
+    if part.last > last:
+        raise StorageError(
+            f"{part.device} has {part.sectors} sectors for the kernel, {entry.sectors} in the "
+            "table, which was changed under the running system",
+            board=facts.board,
+            hint="ask for the kernel's size or more (it may hold a file system of that size).",
+        )
     if last <= entry.last:
         if part.sectors == entry.sectors:
             return Growth(entry.last, ())
-        # written by an earlier run, which did not come to tell the kernel
-        commands = [f"partprobe {disk.device}"]
-        name, does = "partprobe", f"tell the kernel the size of {part.device}"
+        # Written by an earlier run, which did not come to tell the kernel. Busybox' partprobe
+        # cannot, as the root file system is on the same disk; parted tells partition by partition.
         last = entry.last
+        name, does = "tell-kernel", f"tell the kernel the size of {part.device}"
     else:
-        commands = [f"parted -s -a minimal {disk.device} unit s resizepart {entry.number} {last}s"]
         name = "resize"
         does = f"grow {part.device} to {human((last - entry.first + 1) * SECTOR)} (sector {last})"
-    if not facts.has("parted", "partprobe"):
+    if not facts.has("parted"):
         raise StorageError(
             "the image on the board has no parted",
             board=facts.board,
             hint="flash an SDK image of release 1.0.1 or later, or grow the partition elsewhere.",
         )
-    body = commands_around(facts, [*commands, "sync"], stop_users=stop_users)
+    parted = f"parted -s -a minimal {disk.device} unit s resizepart {entry.number} {last}s"
+    body = commands_around(facts, [parted, "sync"], stop_users=stop_users)
     return Growth(last, (guarded_step(facts, name, does, body),))
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import shutil
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +86,36 @@ def test_primary_damaged_on_a_card_larger_than_its_image(bench) -> None:
     before = bench.files()
     assert [job.changed for job in bench.provision()] == [True, True, True, False]
     assert bench.files() == before
+
+
+def test_kernel_that_missed_the_new_size_is_told(bench) -> None:
+    """The table was written by a run that died before the kernel heard of it."""
+    bench.table()
+    bench.resize()
+    bench.sh("umount /sharefs")
+    _kernel_size(bench, 524288, 524288)
+    assert bench.mount(check=True).facts.partition.sectors == 524288
+    job = bench.resize()
+    assert [step.name for step in job.steps] == ["tell-kernel"]
+    assert not job.reboot_required
+    assert job.facts.partition.last == 2097118
+
+
+def _kernel_size(bench, start: int, sectors: int) -> None:
+    """Give the kernel another size of partition 4 than the table has (BLKPG)."""
+    image = str(bench.board.card_image)
+    (loop,) = (
+        path.parents[1].name
+        for path in Path("/sys/block").glob("loop*/loop/backing_file")
+        if path.read_text().strip() == image
+    )
+    data = ctypes.create_string_buffer(
+        struct.pack("@qqi64s64s", start * 512, sectors * 512, 4, b"", b"")
+    )
+    resize = 3
+    request = struct.pack("@iiiP", resize, 0, len(data), ctypes.addressof(data))
+    with Path(f"/dev/{loop}").open("rb") as device:
+        fcntl.ioctl(device, 0x1269, request)
 
 
 def test_card_full_of_garbage(bench) -> None:

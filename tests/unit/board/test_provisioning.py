@@ -98,7 +98,7 @@ def test_kernel_that_heard_of_it_late_is_fine(short: str, grown: str) -> None:
     shell = Recorded(short, "", grown)
     outcome = ensure_size(shell, Target(), _ALL)
     assert outcome.changed and not outcome.reboot_required
-    assert "partprobe /dev/mmcblk1" in shell.scripts[1]
+    assert "resizepart 4 2097118s" in shell.scripts[1]
 
 
 def test_repair_that_did_not_take_is_an_error(stock: str) -> None:
