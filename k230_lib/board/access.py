@@ -163,10 +163,6 @@ def plan_access(state: AccessState, wish: AccessWish, *, board: str) -> tuple[Ac
     if new:
         script = _ADD_KEYS.format(keys=" ".join(map(shlex.quote, dict.fromkeys(new))))
         steps.append(AccessStep("keys", f"let {len(new)} key(s) log in as root", script))
-    if wish.password is not None and not _matches(wish.password, state.password_hash):
-        secret = crypt.crypt(wish.password, crypt.mksalt(crypt.METHOD_SHA512)) + "\n"
-        does = "set root's password"
-        steps.append(AccessStep("password", does, _SET_PASSWORD, secret.encode()))
     if wish.hostname is not None and set(state.hostnames) != {wish.hostname}:
         script = _SET_NAME.format(name=wish.hostname)
         steps.append(AccessStep("hostname", f"call the board {wish.hostname}", script))
@@ -175,6 +171,11 @@ def plan_access(state: AccessState, wish: AccessWish, *, board: str) -> tuple[Ac
         steps.append(_clock_step(state.clock_skew_s))
     if wish.mac is not None:
         steps += _mac_steps(state, wish.mac, board=board)
+    # last: new connections without a key are refused from then on
+    if wish.password is not None and not _matches(wish.password, state.password_hash):
+        secret = crypt.crypt(wish.password, crypt.mksalt(crypt.METHOD_SHA512)) + "\n"
+        does = "set root's password"
+        steps.append(AccessStep("password", does, _SET_PASSWORD, secret.encode()))
     return tuple(steps)
 
 

@@ -153,3 +153,9 @@ def bench_with(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
 def bench(bench_with: Callable[..., Bench]) -> Bench:
     """A stock board: FAT16 with files on a card larger than its table."""
     return bench_with()
+
+
+@pytest.fixture
+def bench_shell(bench: Bench) -> _Shell:
+    """A stock board as a BoardShell; ``.bench`` is its bench."""
+    return _Shell(bench)
