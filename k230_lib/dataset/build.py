@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
 import shutil
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ..errors import DatasetError, EnvironmentProblemError
+from ..errors import DatasetError
 from ..model.contract import ModelContract
 from . import chunk
 from .chunk import ChunkResult, ChunkTask
@@ -35,6 +32,7 @@ from .manifest import (
 from .preprocess import Dtype
 from .shards import build_list, format_list, shard_name
 from .subset import stratified
+from .workers import ordered
 
 Progress = Callable[[int, int], None]
 
@@ -226,27 +224,7 @@ def _chunks(todo: Plan) -> Iterator[tuple[Sequence[Entry], ChunkResult]]:
         for group, task in zip(groups, tasks, strict=True):
             yield group, chunk.run(task)
         return
-    # spawn: a forked copy of a process that holds threads (Ansible, torch) may hang
-    context = multiprocessing.get_context("spawn")
-    waiting = iter(zip(groups, tasks, strict=True))
-    with ProcessPoolExecutor(workers, context, chunk.start_worker) as pool:
-        running: deque[tuple[Sequence[Entry], Future[ChunkResult]]] = deque()
-        try:
-            while True:
-                while len(running) < 2 * workers and (following := next(waiting, None)):
-                    running.append((following[0], pool.submit(chunk.run, following[1])))
-                if not running:
-                    return
-                members, future = running.popleft()
-                yield members, future.result()
-        except BrokenProcessPool:
-            raise EnvironmentProblemError(
-                "a worker process was killed while it read images",
-                hint="look at free memory, use fewer workers, and run again: it continues.",
-            ) from None
-        finally:
-            for _, future in running:
-                future.cancel()
+    yield from zip(groups, ordered(chunk.run, tasks, workers), strict=True)
 
 
 def _samples(

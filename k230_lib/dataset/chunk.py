@@ -8,11 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import multiprocessing.connection
-import os
-import signal
-import threading
 import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -56,22 +51,6 @@ class ChunkResult:
     bin_bytes: int
     bin_sha256: str
     reused: bool
-
-
-def start_worker() -> None:
-    """Set a worker process up: it ends with its parent, and leaves Ctrl-C to it.
-
-    A pool's worker whose parent was killed would wait for tasks for ever.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
-
-
-def _follow(sentinel: int) -> None:
-    multiprocessing.connection.wait([sentinel])
-    os._exit(1)
 
 
 def run(task: ChunkTask) -> ChunkResult:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +22,7 @@ from ..dataset import manifest
 from ..dataset.locks import temporary
 from ..dataset.preprocess import normalise
 from ..dataset.shards import read_samples
+from ..dataset.workers import ordered
 from ..errors import DatasetError, ModelError
 from . import contract as contracts
 from .contract import ModelContract
@@ -31,7 +35,14 @@ Progress = Callable[[int, int], None]
 Logits = npt.NDArray[np.float32]
 
 _PART = 64
-"""Results written at a time: what an interruption loses at most."""
+_PART_SECONDS = 20.0
+"""Results are written after so many, or so much time: what a crash loses at most."""
+
+_WORTH_WORKERS = 20.0
+"""Seconds of work on one core that are worth the start of worker processes."""
+
+_MAX_WORKERS = 16
+"""Each holds torch and the program, about half a gigabyte."""
 
 
 class HostProgram:
@@ -116,15 +127,48 @@ def run_dataset(
     total, done = len(wanted), len(wanted) - len(missing)
     progress(done, total)
     if missing:
-        program = HostProgram(model / contract.pte.file)
-        for index, tensor in _tensors(dataset, described, missing):
-            store.add(samples[index].sha256, program.run(tensor))
-            done += 1
-            progress(done, total)
-        store.flush()
+        inputs = _tensors(dataset, described, missing)
+        try:
+            for index, logits in _computed(model / contract.pte.file, inputs, len(missing)):
+                store.add(samples[index].sha256, logits)
+                done += 1
+                progress(done, total)
+        finally:
+            store.flush()
     rows = [store.get(samples[index].sha256) for index in wanted]
-    logits = np.stack(rows) if rows else np.empty((0, contract.class_count), np.float32)
-    return HostResults(tuple(wanted), logits, len(missing))
+    scores = np.stack(rows) if rows else np.empty((0, contract.class_count), np.float32)
+    return HostResults(tuple(wanted), scores, len(missing))
+
+
+def _computed(
+    pte: Path, inputs: Iterator[tuple[int, npt.NDArray[np.float32]]], count: int
+) -> Iterator[tuple[int, Logits]]:
+    """Scores by sample id, on all cores where that is worth the start of their processes."""
+    program = HostProgram(pte)
+    index, tensor = next(inputs)
+    start = time.monotonic()
+    yield index, program.run(tensor)
+    expected = (time.monotonic() - start) * (count - 1)
+    workers = min(os.cpu_count() or 1, count - 1, _MAX_WORKERS)
+    if workers > 1 and expected > _WORTH_WORKERS:
+        yield from ordered(_run_in_worker, inputs, workers, partial(_load_in_worker, pte))
+        return
+    for index, tensor in inputs:
+        yield index, program.run(tensor)
+
+
+_in_worker: HostProgram | None = None
+"""The program of a worker process; none in the main one."""
+
+
+def _load_in_worker(pte: Path) -> None:
+    global _in_worker  # noqa: PLW0603 - a pool's workers have no other place for it
+    _in_worker = HostProgram(pte)
+
+
+def _run_in_worker(task: tuple[int, npt.NDArray[np.float32]]) -> tuple[int, Logits]:
+    assert _in_worker is not None
+    return task[0], _in_worker.run(task[1])
 
 
 def missing_samples(
@@ -204,6 +248,7 @@ class _Store:
         self._classes = classes
         self._rows: dict[str, Logits] = {}
         self._fresh: list[str] = []
+        self._written = time.monotonic()
         for names in sorted(folder.glob("*.json")):
             self._load(names)
 
@@ -216,10 +261,11 @@ class _Store:
     def add(self, sha256: str, logits: Logits) -> None:
         self._rows[sha256] = logits
         self._fresh.append(sha256)
-        if len(self._fresh) >= _PART:
+        if len(self._fresh) >= _PART or time.monotonic() - self._written > _PART_SECONDS:
             self.flush()
 
     def flush(self) -> None:
+        self._written = time.monotonic()
         if not self._fresh:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
