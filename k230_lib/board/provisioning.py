@@ -17,7 +17,8 @@ from .gpt import SECTOR
 from .journal import Folder, Journal
 from .mounts import check_mounted, persistent, plan_mount, plan_unmount
 from .records import BoardFacts
-from .replacing import Replacement, new_journal, plan_replacement
+from .replacement_plan import new_journal, plan_replacement
+from .replacing import Replacement
 from .shell import BoardShell
 from .sizes import Size, human
 from .steps import Step, run_step

@@ -213,6 +213,32 @@ def test_network_cut_in_the_middle_of_a_transfer(
     _finish(board, folder, files, f"cut after {after_bytes} bytes")
 
 
+def test_partition_blanked_between_two_runs_is_made_again(
+    board: LightBoard, tmp_path: Path
+) -> None:
+    files = _fresh(board)
+    folder = Folder(tmp_path, "vb")
+    with pytest.raises(BoardUnreachableError):
+        _provision(Cut(_ssh(board), "tar -xf", arrives=True), folder)
+    blank = "umount /sharefs; dd if=/dev/zero of=/dev/mmcblk1p4 bs=65536 count=16 conv=fsync"
+    checked(_ssh(board), blank)
+    _finish(board, folder, files, "blanked")
+
+
+def test_other_card_is_never_given_these_files(board: LightBoard, tmp_path: Path) -> None:
+    """The board gets a freshly flashed card while files of the old one are on the controller."""
+    files = _fresh(board)
+    folder = Folder(tmp_path, "vb")
+    with pytest.raises(BoardUnreachableError):
+        _provision(Cut(_ssh(board), "mkfs.ext4 -q"), folder)
+    other = _fresh(board)
+    assert other != files
+    with pytest.raises(StorageError, match=r"expected the note of the run that saved its files"):
+        _provision(_ssh(board), folder)
+    assert _files(board) == other
+    assert len(list((folder.path / "blobs").iterdir())) >= 5
+
+
 @pytest.mark.parametrize("at", ["mkfs.ext4 -q", "tar -xf"])
 def test_file_written_between_two_runs_is_neither_lost_nor_overwritten(
     board: LightBoard, tmp_path: Path, at: str

@@ -13,7 +13,7 @@ from k230_lib.board.filesystems import Action, Decision, Wish
 from k230_lib.board.journal import Folder, Journal, Phase, card_identity
 from k230_lib.board.listing import MIB, Manifest, Piece, SavedFile
 from k230_lib.board.records import BoardFacts
-from k230_lib.board.replacing import new_journal, plan_replacement
+from k230_lib.board.replacement_plan import new_journal, plan_replacement
 from k230_lib.errors import StorageError
 
 Facts = Callable[..., BoardFacts]
