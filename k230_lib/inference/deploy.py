@@ -117,7 +117,8 @@ def deploy(shell: BoardShell, runner: Path, plan: DeployPlan) -> DeployOutcome:
     written = put_many(shell, [PutRequest(text, str(target.parent / _HISTORY))])
     return DeployOutcome(
         plan.path,
-        any(outcome.changed for outcome in (*sent, *written)) or bool(plan.remove),
+        # The order of use alone is no change: runs that take turns with runners note it each time.
+        sent[0].changed or bool(plan.remove),
         sum(outcome.bytes_sent for outcome in (*sent, *written)),
         plan.remove,
     )
