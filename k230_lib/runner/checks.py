@@ -10,6 +10,7 @@ from ..errors import RunnerError
 from .elf import ElfFile, parse_elf
 from .manifest import Manifest, manifest_of_elf
 from .operators import missing_operators
+from .prebuilt import flags_of
 from .targets import Target
 from .tools import version_tuple
 
@@ -51,12 +52,14 @@ class RunnerFacts:
         manifest: nothing for a prebuilt program without one.
         pages: reads of the board's loader.
         load_ms: modelled time for them.
+        flags: of ``executor_runner``, as far as it has them.
     """
 
     elf: ElfFile
     manifest: Manifest | None
     pages: int
     load_ms: float
+    flags: frozenset[str]
 
 
 def model_needs(document: Mapping[str, Any]) -> ModelNeeds:
@@ -120,7 +123,7 @@ def check_runner(
         if target.entry is not None:
             _check_memory(elf, model, name)
     pages = -(-elf.load_bytes // PAGE_BYTES)
-    return RunnerFacts(elf, manifest, pages, pages * MS_PER_PAGE)
+    return RunnerFacts(elf, manifest, pages, pages * MS_PER_PAGE, flags_of(data))
 
 
 def _check_file(elf: ElfFile, target: Target, name: str) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .build import BuildRequest, BuiltRunner, build_runner, needs_build
+from .prebuilt import least_release
 from .preflight import check_runner_file
 from .targets import TARGETS
 
@@ -76,7 +77,7 @@ def check_file(
     *,
     runner: Annotated[Path, typer.Argument(help="The runner's file.")],
     target: TargetOption = "host",
-    variant: Annotated[str | None, typer.Option(help="Demand this variant.")] = None,
+    variant: Annotated[str | None, typer.Option(help="Demand this variant, or 'prebuilt'.")] = None,
     vector: Annotated[bool | None, typer.Option(help="Demand V in the ISA.")] = None,
     model: Annotated[Path | None, typer.Option(help="model.json of what will run.")] = None,
     as_json: JsonOption = False,
@@ -92,11 +93,19 @@ def check_file(
         "load_pages": facts.pages,
         "load_ms": {"value": facts.load_ms, "origin": "modelled"},
         "manifest": facts.manifest.document if facts.manifest else None,
+        "flags": sorted(facts.flags),
+        "executor_runner": least_release(facts.flags),
     }
     if as_json:
         typer.echo(json.dumps(document, sort_keys=True))
     else:
-        kind = facts.manifest.variant if facts.manifest else "prebuilt, without manifest"
+        kind = (
+            facts.manifest.variant
+            if facts.manifest
+            else f"executor_runner of {least_release(facts.flags)} or later"
+            if least_release(facts.flags)
+            else "unknown program"
+        )
         typer.echo(
             f"{runner}: {kind}, {facts.elf.machine}, {facts.elf.size} bytes, "
             f"about {facts.load_ms / 1000:.1f} s to load (modelled)"

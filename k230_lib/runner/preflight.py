@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import InputError, RunnerError
 from .checks import ModelNeeds, RunnerFacts, check_runner, model_needs
+from .elf import operator_names
 from .operators import registered_kernels
+from .prebuilt import PREBUILT, runs_models
 from .targets import choose_target
 
 
@@ -23,7 +26,7 @@ def check_runner_file(
 
     Args:
         target: name in ``targets.TARGETS``.
-        variant: demand this variant.
+        variant: demand this variant; ``prebuilt`` takes any program that runs models.
         vector: demand V in the ISA.
         model: ``model.json`` of what will run; its operators must be registered.
 
@@ -37,15 +40,25 @@ def check_runner_file(
     except OSError as error:
         raise InputError(f"cannot read {error.filename}: {error.strerror}.") from None
     needs = read_model_needs(model) if model else None
-    facts = check_runner(data, kind, name=str(runner), variant=variant, vector=vector)
+    demanded = None if variant == PREBUILT else variant
+    facts = check_runner(data, kind, name=str(runner), variant=demanded, vector=vector)
+    if facts.manifest is None and variant == PREBUILT and not runs_models(facts.flags):
+        raise RunnerError(
+            f"{runner} is neither k230_runner nor executor_runner: it has none of their flags.",
+            hint="give a program that runs ExecuTorch models.",
+        )
     if needs is None:
         return facts
-    registered = {kernel.operator for kernel in registered_kernels(runner, kind, data)}
+    registered: Collection[str] | None = None
+    if facts.manifest is not None:
+        registered = {kernel.operator for kernel in registered_kernels(runner, kind, data)}
+    elif facts.elf.static:
+        registered = operator_names(data)
     return check_runner(
         data,
         kind,
         name=str(runner),
-        variant=variant,
+        variant=demanded,
         vector=vector,
         registered=registered,
         model=needs,

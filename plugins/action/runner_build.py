@@ -26,6 +26,8 @@ class ActionModule(ControllerAction):
         "source": {"type": "path"},
         "prefix": {"type": "path"},
         "defines": {"type": "dict", "default": {}},
+        "variants": {"type": "path"},
+        "models": {"type": "list", "elements": "path", "default": []},
     }
 
     def command(self, args: dict[str, Any]) -> list[str]:
@@ -33,9 +35,11 @@ class ActionModule(ControllerAction):
         words = ["runner", "build", "--json", "--variant", args["variant"]]
         words += ["--target", args["target"], "--output", args["output"]]
         words.append("--tracer" if args["tracer"] else "--no-tracer")
-        for name in ("source", "prefix"):
+        for name in ("source", "prefix", "variants"):
             if args[name]:
                 words += [f"--{name}", args[name]]
+        for model in args["models"]:
+            words += ["--model", model]
         for key, value in sorted(args["defines"].items()):
             words += ["--define", f"{key}={value}"]
         return words

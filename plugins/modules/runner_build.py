@@ -44,6 +44,17 @@ options:
     description: Further CMake cache entries, such as the paths of the SDK.
     type: dict
     default: {}
+  variants:
+    description: File that describes the variants; by default C(variants.yml) in O(source).
+    type: path
+  models:
+    description:
+      - Files C(model.json) of models. Only their operators are linked in, which makes the program
+        several times smaller; without any, all are. It has an effect with O(prefix) only, since the
+        pip package's kernels are one library.
+    type: list
+    elements: path
+    default: []
 attributes:
   action:
     description: Indicates this has a corresponding action plugin.

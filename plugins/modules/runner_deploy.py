@@ -30,7 +30,9 @@ options:
     default: k230-rtsmart
     choices: [host, riscv64-linux, k230-rtsmart]
   variant:
-    description: Variant the runner must be, by its own manifest.
+    description:
+      - Variant the runner must be, by its own manifest. V(prebuilt) takes a program without one,
+        such as ExecuTorch's C(executor_runner), when it has the flags of one.
     type: str
     default: portable
   model:
