@@ -19,8 +19,8 @@ from .sources import read_file, sha256_of
 SCHEMA_VERSION = 1
 FILE_NAME = "capture.json"
 ETDUMP_NAME = "model.etdump"
-MEASURED_HERE = "measured_here"
-ORIGINS = (MEASURED_HERE, "modelled", "measured_on_board")
+UNKNOWN = "unknown"
+ORIGINS = ("measured_here", "modelled", "measured_on_board", UNKNOWN)
 _TRACE_AGAIN = "run profile.yml again."
 
 _ITERATION = re.compile(r"Iteration (\d+) of (\d+): ([0-9.]+) ms")
@@ -33,13 +33,14 @@ class Capture:
 
     ``wall_ms`` holds the time of each traced inference as the runner's own clock saw it, or its
     mean alone; empty when the runner did not say. ``tick_hz`` is the rate of the clock of the
-    trace. ``skip`` counts traced executions at the beginning that were warm-up.
+    trace. ``origin`` is one of :data:`ORIGINS`; nobody knows that of a trace without capture file.
+    ``skip`` counts traced executions at the beginning that were warm-up.
     """
 
     variant: str
     board: str
     model: str = ""
-    origin: str = MEASURED_HERE
+    origin: str = UNKNOWN
     pte_sha256: str = ""
     etdump_sha256: str = ""
     runner_sha256: str = ""

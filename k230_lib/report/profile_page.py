@@ -23,6 +23,7 @@ _ORIGINS = {
     "measured_here": "measured here, on virtual boards: ratios count, times do not",
     "modelled": "modelled, not measured",
     "measured_on_board": "measured on the board",
+    "unknown": "a trace that does not say where it is from",
 }
 _FASTER, _SLOWER = 1.05, 0.95
 

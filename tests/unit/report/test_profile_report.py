@@ -60,8 +60,8 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> tuple[Profile, Profile
     base = write_etdump(folder / "a", times=[TIMES_NS] * 3)
     fast = write_etdump(folder / "b", times=[FASTER_NS] * 3)
     return (
-        load_profile(base, Capture("portable", "board1", model="mobile<net>"), files),
-        load_profile(fast, Capture("rvv", "board1", model="mobile<net>"), files),
+        load_profile(base, Capture("portable", "board1", "mobile<net>", "measured_here"), files),
+        load_profile(fast, Capture("rvv", "board1", "mobile<net>", "measured_here"), files),
     )
 
 
@@ -115,6 +115,7 @@ def test_a_page_without_an_etrecord_says_so(tmp_path: Path) -> None:
     assert "none was given" in text
     assert "no ETRecord" in text
     assert "convolution.out" in text
+    assert "does not say where it is from" in text
 
 
 def test_a_slower_variant_is_shown_as_a_failure(variants: tuple[Profile, Profile]) -> None:
