@@ -193,7 +193,11 @@ def ensure_mount(
         steps,
         before,
         after,
-        extra={"persistent": persistent(facts), "boot_mount": list(facts.boot_mount)},
+        extra={
+            "mount": _mount_record(facts),
+            "persistent": persistent(facts),
+            "boot_mount": list(facts.boot_mount),
+        },
     )
 
 
@@ -332,6 +336,18 @@ def _text(kind: str, label: str, size: int | None, room: int) -> str:
 
 def _label(facts: BoardFacts) -> str:
     return facts.filesystem.label if facts.filesystem else ""
+
+
+def _mount_record(facts: BoardFacts) -> dict[str, object] | None:
+    mount = facts.sharefs
+    if mount is None:
+        return None
+    return {
+        "device": mount.source,
+        "dev": mount.dev,
+        "fstype": mount.fstype,
+        "options": list(mount.options),
+    }
 
 
 def _mount_text(facts: BoardFacts) -> str:

@@ -41,6 +41,12 @@ steps:
   returned: success
   type: list
   elements: dict
+mount:
+  description:
+    - What is mounted at the mount point in the end - C(device), C(dev) (major:minor), C(fstype) and
+      C(options); none when nothing is. In check mode what is mounted now.
+  returned: success
+  type: dict
 persistent:
   description: Whether a boot script or fstab mounts the partition there; it is not changed.
   returned: success

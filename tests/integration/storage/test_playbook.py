@@ -182,26 +182,27 @@ def test_unreachable_board_is_told_and_the_others_go_on(rack) -> None:
     assert f"{gone}: not ready within 3 s" in run.text
 
 
-@pytest.mark.parametrize(
-    ("variables", "words"),
-    [
-        ({"storage_size": "8.5XB"}, "unit 'XB' of size '8.5XB' is not known"),
-        ({"storage_size": "-5GB"}, "size '-5GB' is not a positive number"),
-        ({"storage_size": "9GB"}, "cannot have 9GB"),
-        ({"storage_partition": "p4"}, "p4"),
-        ({"storage_mountpoint": "share fs"}, "mount point 'share fs' is not a plain"),
-        ({"storage_label": "no blanks"}, "label 'no blanks' is not"),
-        ({"access_mac": "zz"}, "'zz' is not the MAC address"),
-    ],
-)
-def test_bad_input_is_refused_before_anything_is_written(rack, variables, words) -> None:
+_BAD_INPUT = {
+    "unit 'XB' of size '8.5XB' is not known": {"storage_size": "8.5XB"},
+    "size '-5GB' is not a positive number": {"storage_size": "-5GB"},
+    "cannot have 9GB": {"storage_size": "9GB"},
+    "argument 'storage_partition' is of type str": {"storage_partition": "p4"},
+    "has no partition 9": {"storage_partition": 9},
+    "mount point 'share fs' is not a plain": {"storage_mountpoint": "share fs"},
+    "label 'no blanks' is not": {"storage_label": "no blanks"},
+    "'zz' is not the MAC address": {"access_mac": "zz"},
+}
+
+
+def test_bad_input_is_refused_before_anything_is_written(rack) -> None:
     bench = rack(1)
     (board,) = bench.boards
-    run = bench.play(**variables)
-    assert run.code != 0
-    assert words in " ".join(run.text.split()), run.text
-    assert "Traceback" not in run.text
-    assert run.recap(board.name)["changed"] == 0
+    for words, variables in _BAD_INPUT.items():
+        run = bench.play(**variables)
+        assert run.code != 0
+        assert words in " ".join(run.text.split()), run.text
+        assert "Traceback" not in run.text
+        assert run.recap(board.name)["changed"] == 0
 
 
 def test_two_boards_with_one_address_or_port_are_refused(rack) -> None:

@@ -34,6 +34,7 @@ def test_stock_board_ends_with_ext4_and_all_files(bench) -> None:
     assert facts.partition.last == facts.disk.sectors - 34
     assert facts.sharefs.fstype == "ext4" and "rw" in facts.sharefs.options
     assert done[-1].extra["persistent"]
+    assert done[-1].extra["mount"]["dev"] == facts.partition.dev
     # nothing is left, neither on the board nor on the controller
     assert not bench.folder.path.exists()
     assert bench.sh("ls -A /sharefs; ls /root/.k230* /tmp/.k230-gpt* 2>/dev/null || true").split(
