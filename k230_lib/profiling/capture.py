@@ -24,6 +24,8 @@ ORIGINS = ("measured_here", "modelled", "measured_on_board", UNKNOWN)
 _TRACE_AGAIN = "run profile.yml again."
 
 _ITERATION = re.compile(r"Iteration (\d+) of (\d+): ([0-9.]+) ms")
+# Both figures are printed with six decimals.
+_ROUNDING = 2e-6
 _EXECUTED = re.compile(r"Model executed successfully (\d+) time\(s\) in ([0-9.]+) ms")
 
 
@@ -129,14 +131,16 @@ def _from_document(path: Path, document: Mapping[str, Any]) -> Capture:
 
 
 def wall_times(log: str) -> tuple[float, ...]:
-    """Times of the inferences, ms, from what ``executor_runner`` prints; empty when it does not.
+    """Times of the inferences, ms, from what ``executor_runner`` prints; empty when in doubt.
 
-    Releases from 1.3 print each execution, older ones only their sum: its mean is given then.
+    Releases from 1.3 print each execution and their sum, older ones only the sum: its mean is given
+    then. A console may lose or change bytes, so count and sum must agree.
     """
-    each = tuple(float(match[3]) for match in _ITERATION.finditer(log))
-    if each:
-        return each
     together = _EXECUTED.search(log)
-    if together and int(together[1]):
-        return (float(together[2]) / int(together[1]),)
-    return ()
+    if not together or not int(together[1]):
+        return ()
+    count, total = int(together[1]), float(together[2])
+    each = tuple(float(match[3]) for match in _ITERATION.finditer(log))
+    if not each and "Iteration" not in log:
+        return (total / count,)
+    return each if len(each) == count and abs(sum(each) - total) < _ROUNDING * count else ()

@@ -155,7 +155,7 @@ def _tiles(subject: Profile, comparison: Comparison | None, gain: Gain | None) -
     ]
     if comparison and gain:
         note = f"against {comparison.baseline}, {milliseconds(gain.baseline_ms)}{NBSP}ms"
-        tone = "good" if gain.speedup >= _FASTER else "bad" if gain.speedup <= _SLOWER else ""
+        tone = "" if gain.within_noise else _tone(gain.speedup)
         noise = "; within noise" if gain.within_noise else ""
         tiles.append(Tile("Speed-up", factor(gain.speedup), "", note + noise, tone))
         left = f"{percent(gain.remainder)} of {comparison.baseline} is not accelerated"

@@ -189,3 +189,16 @@ def test_wall_times_are_found_in_what_executor_runner_prints() -> None:
     assert wall_times(log + together) == (12.5, 11.25)
     assert wall_times(together) == (11.875,)
     assert wall_times("nothing of the kind") == ()
+
+
+def test_wall_times_that_a_console_damaged_are_not_believed() -> None:
+    lines = [
+        "Iteration 1 of 2: 12.500000 ms",
+        "Iteration 2 of 2: 11.250000 ms",
+        "Model executed successfully 2 time(s) in 23.750000 ms.",
+    ]
+    assert wall_times("\n".join(lines)) == (12.5, 11.25)
+    for number in range(3):
+        lost = [line for index, line in enumerate(lines) if index != number]
+        assert wall_times("\n".join(lost)) == ()
+    assert wall_times("\n".join(lines).replace("12.5", "16.5")) == ()
