@@ -33,6 +33,7 @@ class BoardSettings:
         speed: of RT-Smart programs; 1.0 is this machine's, 0.5 half of it.
         disk: ``mmcblk1`` (card) or ``mmcblk0`` (eMMC).
         network: address and prefix of the board; the host has the address before it.
+        mount_delay: seconds at boot between SSH and the mount of /sharefs.
         boot_demo: the face demo holds the console after boot until ``q`` is typed.
         baud: of the console; 0 means unpaced.
         memory_limit: bytes for RT-Smart programs.
@@ -44,6 +45,7 @@ class BoardSettings:
     speed: float = 1.0
     disk: str = "mmcblk1"
     network: str = ""
+    mount_delay: float = 0.0
     boot_demo: bool = True
     baud: int = 115200
     memory_limit: int = USER_MEMORY_BYTES
@@ -74,7 +76,11 @@ class BoardSettings:
             )
         if "number" not in values:
             raise InputError("virtual_board lacks its number", hint="give each board one.")
-        kinds = {"number": int, "sdk": str, "speed": float, "baud": int, "memory_limit": int}
+        kinds: dict[str, type] = {
+            **dict.fromkeys(("number", "baud", "memory_limit"), int),
+            **dict.fromkeys(("speed", "mount_delay"), float),
+            "sdk": str,
+        }
         settings: dict[str, Any] = dict(values)
         try:
             for name, kind in kinds.items():

@@ -5,7 +5,6 @@ Errors are ``OSError`` with the number the kernel's vfat would give. One thread 
 
 from __future__ import annotations
 
-import calendar
 import errno
 import os
 import struct
@@ -85,7 +84,10 @@ class FatVolume:
         self._root_start = (reserved + fats * fat_sectors) * sector
         self._width = 4 if self.is_fat32 else 2
         self._fat = array("I" if self.is_fat32 else "H")
-        self._fat.frombytes(os.pread(fd, (count + 2) * self._width, self._fat_starts[0]))
+        table = os.pread(fd, (count + 2) * self._width, self._fat_starts[0])
+        if len(table) != (count + 2) * self._width:
+            raise OSError(errno.EINVAL, "FAT larger than its device")
+        self._fat.frombytes(table)
         self._mask = 0x0FFFFFFF if self.is_fat32 else 0xFFFF
         self._end_mark = 0x0FFFFFF8 if self.is_fat32 else 0xFFF8
         self._hint = 2
@@ -182,7 +184,7 @@ class FatVolume:
             folder,
             is_dir=bool(attributes & _DIRECTORY),
             size=size,
-            mtime=_from_dos(day, clock),
+            mtime=fat_names.from_dos(day, clock),
             slot=slot,
             long_slots=len(pending) if long_name else 0,
             short=short,
@@ -247,7 +249,7 @@ class FatVolume:
         node.slot = -1
 
     def _entry(self, node: Node) -> bytes:
-        day, clock = _to_dos(node.mtime)
+        day, clock = fat_names.to_dos(node.mtime)
         first = node.clusters[0] if node.clusters else 0
         attributes = _DIRECTORY if node.is_dir else _ARCHIVE
         size = 0 if node.is_dir else node.size
@@ -394,17 +396,3 @@ class FatVolume:
         if self._info_start:
             os.pwrite(self._fd, struct.pack("<I", self.free_clusters), self._info_start + 488)
         os.fsync(self._fd)
-
-
-def _from_dos(day: int, clock: int) -> float:
-    parts = (1980 + (day >> 9), day >> 5 & 15, day & 31, clock >> 11, clock >> 5 & 63)
-    try:
-        return float(calendar.timegm((*parts, (clock & 31) * 2, 0, 0, 0)))
-    except ValueError:
-        return 0.0
-
-
-def _to_dos(when: float) -> tuple[int, int]:
-    moment = time.gmtime(max(when, 315532800.0))
-    day = (moment.tm_year - 1980) << 9 | moment.tm_mon << 5 | moment.tm_mday
-    return day, moment.tm_hour << 11 | moment.tm_min << 5 | moment.tm_sec // 2

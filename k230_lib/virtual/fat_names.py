@@ -1,8 +1,10 @@
-"""Names of FAT directory entries: short ones with case flags, and long ones."""
+"""Fields of FAT directory entries: short names with case flags, long names, times."""
 
 from __future__ import annotations
 
+import calendar
 import re
+import time
 import zlib
 from collections.abc import Container
 
@@ -100,3 +102,19 @@ def join_long(entries: list[bytes], short: bytes) -> str | None:
 
 def _pad(base: str, extension: str) -> bytes:
     return base.encode("ascii").ljust(8) + extension.encode("ascii").ljust(3)
+
+
+def from_dos(day: int, clock: int) -> float:
+    """Unix time of a date and a time of a directory entry; 0 when they are none."""
+    parts = (1980 + (day >> 9), day >> 5 & 15, day & 31, clock >> 11, clock >> 5 & 63)
+    try:
+        return float(calendar.timegm((*parts, (clock & 31) * 2, 0, 0, 0)))
+    except ValueError:
+        return 0.0
+
+
+def to_dos(when: float) -> tuple[int, int]:
+    """Date and time of a directory entry."""
+    moment = time.gmtime(max(when, 315532800.0))
+    day = (moment.tm_year - 1980) << 9 | moment.tm_mon << 5 | moment.tm_mday
+    return day, moment.tm_hour << 11 | moment.tm_min << 5 | moment.tm_sec // 2

@@ -78,7 +78,7 @@ class Faults:
     # -- board and card ------------------------------------------------------------------------
 
     def reboot(self) -> None:
-        """Reset the SoC now, without warning; returns at once."""
+        """Reset the SoC now, without warning; returns when it is down, not when it is up."""
         self._ask("reset")
 
     def fill_card(self, leave_bytes: int = 0) -> None:

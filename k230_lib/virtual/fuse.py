@@ -97,6 +97,8 @@ class FuseServer:
             return 0, handler(node, body)
         except OSError as error:
             return error.errno or errno.EIO, b""
+        except (KeyError, IndexError, ValueError, struct.error):
+            return errno.EIO, b""  # the volume contradicts itself
 
     # -- records -------------------------------------------------------------------------------
 

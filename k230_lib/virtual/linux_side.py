@@ -12,18 +12,21 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import IO
 
 from ..errors import VirtualBoardError
 from . import board_files
 from .board import BoardSettings
+from .cable import Cable
 from .loopdev import LoopDevice
 from .tools import SYSTEM_PATH, path_of
 from .vfat import VfatMounter
 
+# read once: a board that runs must not meet a newer script at its next reset
+_FIRST_PROCESS = board_files.text("inside.sh")
 _BOOT_PATIENCE_SECONDS = 30.0
+_END_PATIENCE_SECONDS = 5.0
 _POLL_SECONDS = 0.01
 _PARTITIONS_POLL_SECONDS = 0.2
 _CLONE_NEWPID = 0x20000000
@@ -41,13 +44,17 @@ class LinuxSide:
 
     Args:
         settings: of the board.
+        cable: its network.
         image: its card.
         work: an empty folder to mount on, seen by the board's namespaces only.
         log: takes what the first process says.
     """
 
-    def __init__(self, settings: BoardSettings, image: Path, work: Path, log: IO[bytes]) -> None:
+    def __init__(
+        self, settings: BoardSettings, cable: Cable, image: Path, work: Path, log: IO[bytes]
+    ) -> None:
         self._settings = settings
+        self._cable = cable
         self._work = work
         self._over = threading.Event()
         self._loop = LoopDevice(image)
@@ -71,17 +78,18 @@ class LinuxSide:
             "VB_DISK": settings.disk,
             "VB_WORK": str(self._work),
             "VB_ADDRESS": settings.address,
+            "VB_MOUNT_DELAY": str(settings.mount_delay),
             "VB_PREFIX": str(interface.network.prefixlen),
             # the real one makes up a new address at each boot
             "VB_MAC": "00:e0:4c:" + ":".join(f"{byte:02x}" for byte in random.randbytes(3)),
         }
-        script = resources.files(board_files) / "inside.sh"
-        spaces = ("--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child")
+        spaces = ("--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child")
         return subprocess.Popen(
             [
                 *(str(path_of("setpriv")), "--pdeathsig", "KILL"),
+                *self._cable.enter_command(),
                 *(str(path_of("unshare")), *spaces, "--propagation", "private"),
-                *("/bin/sh", str(script)),
+                *("/bin/sh", "-c", _FIRST_PROCESS, "inside.sh"),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -93,16 +101,15 @@ class LinuxSide:
     # -- life ----------------------------------------------------------------------------------
 
     def boot(self) -> None:
-        """Plug the network in and wait until the start-up scripts are through.
+        """Wait until the start-up scripts are through.
 
         Raises:
             VirtualBoardError: it did not come up.
         """
         assert self._process.stdin and self._process.stdout
-        if self._process.stdout.readline() != b"plug\n":
+        if self._process.stdout.readline() != b"ready\n":
             raise self._boot_error("its first process failed")
         self.init = _child_of(self._process.pid)
-        self._plug()
         self._vfat = VfatMounter(self.init, self._work / "root")
         self._process.stdin.write(b"\n")
         self._process.stdin.close()
@@ -127,42 +134,31 @@ class LinuxSide:
             return None
         return {_RESTARTED: "restart", _POWERED_OFF: "off"}.get(code, "died")
 
-    def end(self) -> None:
-        """Take the power away and wait until the card is free again."""
+    def end(self, *, silent: bool = False) -> None:
+        """Take the power away and wait until the card is free again.
+
+        Args:
+            silent: nobody out there is told that connections end, as in a reset.
+        """
         self._over.set()
+        if silent:
+            self._cable.down()
         if self._vfat:
             self._vfat.stop()
         if self.init:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.init, signal.SIGKILL)
+            # its parent ends when all processes of the board have gone, connections with them
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_PATIENCE_SECONDS)
         self._process.kill()
         self._process.wait()
+        # the carrier goes in any case, and so the host forgets the address of this life
+        self._cable.down()
         for stream in (self._process.stdin, self._process.stdout):
             if stream:
                 stream.close()
         self._loop.release()
-
-    # -- network -------------------------------------------------------------------------------
-
-    def _plug(self) -> None:
-        settings = self._settings
-        link, prefix = settings.host_link, settings.interface.network.prefixlen
-        # the cable of a previous life goes a moment after its namespace
-        subprocess.run([path_of("ip"), "link", "del", link], capture_output=True, check=False)
-        commands = (
-            f"link add {link} type veth peer name eth0 netns {self.init}\n"
-            f"addr add {settings.host_address}/{prefix} dev {link}\n"
-            f"link set {link} up\n"
-        )
-        done = subprocess.run(
-            [path_of("ip"), "-batch", "-"],
-            input=commands.encode(),
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise self._boot_error(f"network: {reason[0] if reason else 'ip failed'}")
 
     def _ssh_answers(self) -> bool:
         try:

@@ -30,6 +30,7 @@ class NetworkFaults:
         self._linux = linux
         self._rate = 0
         self._stalled = threading.Event()
+        self._shape()
 
     def cut(self, after_bytes: int) -> None:
         """Kill all sessions of the SSH server once ``after_bytes`` more have gone to the board."""

@@ -14,11 +14,13 @@ import shutil
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from ..errors import K230Error, VirtualBoardError
 from .board import BoardSettings
+from .cable import Cable
 from .control import ControlServer
 from .linux_console import LinuxConsole
 from .linux_side import LinuxSide
@@ -29,6 +31,7 @@ from .rt_files import RtFiles
 from .uart import ConsoleFaults, Uart
 
 _TICK_SECONDS = 0.05
+_RESET_PATIENCE_SECONDS = 10.0
 _FILLER = "filler.bin"
 
 
@@ -72,6 +75,7 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._end_wanted.set())
         self._control.start()
+        self._cable = Cable(self._settings)
         with (self._folder / "board.log").open("ab") as log:
             first = True
             while not self._must_end():
@@ -79,13 +83,16 @@ class Supervisor:
                 first = False
                 if how == "off":
                     self._wait_for_power()
+        self._cable.unplug()
 
     def _one_life(self, log: Any, first: bool) -> str:
         shutil.rmtree(self._programs, ignore_errors=True)
         self._programs.mkdir()
         work = self._folder / "mnt"
         work.mkdir(exist_ok=True)
-        linux = LinuxSide(self._settings, self._folder / "card.img", work, log)
+        image = self._folder / "card.img"
+        linux = LinuxSide(self._settings, self._cable, image, work, log)
+        how = "failed"
         try:
             self._state = "booting"
             linux.boot()
@@ -96,12 +103,13 @@ class Supervisor:
             self._state = "running"
             if first:
                 report({"up": True})
-            return self._watch(linux)
+            how = self._watch(linux)
         finally:
             self._state = "off"
             self._stop_console()
+            linux.end(silent=how == "reset")
             self._linux = self._network = None
-            linux.end()
+        return how
 
     def _start_msh(self, linux: LinuxSide) -> None:
         files = RtFiles(lambda: linux.sharefs, linux.sharefs_server_runs)
@@ -132,7 +140,7 @@ class Supervisor:
                 return how
             if self._reset_wanted.is_set():
                 self._reset_wanted.clear()
-                return "restart"
+                return "reset"
             if self._must_end():
                 return "end"
 
@@ -171,9 +179,12 @@ class Supervisor:
         self._power_wanted.set()
 
     def _do_reset(self) -> None:
-        self._board()
+        before = self._board()
         self._state = "booting"
         self._reset_wanted.set()
+        deadline = time.monotonic() + _RESET_PATIENCE_SECONDS
+        while self._linux is before and time.monotonic() < deadline:
+            time.sleep(_TICK_SECONDS / 10)
 
     def _do_stop(self) -> None:
         self._end_wanted.set()

@@ -28,6 +28,7 @@ _PACKAGES = {
     "partx": "util-linux",
     "setpriv": "util-linux",
     "setsid": "util-linux",
+    "sleep": "coreutils",
     "prlimit": "util-linux",
     "resize2fs": "e2fsprogs",
     "scp": "openssh-client",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import struct
 import subprocess
 import threading
 from pathlib import Path
@@ -51,7 +52,7 @@ class VfatMounter:
                 if not select.select([request], [], [], 0.2)[0]:
                     continue
                 words = os.read(request, 4096).decode().split()
-                answer = self._mount(*words)
+                answer = self._mount(*words) if len(words) == 3 else "bad request"
                 (folder / "vfat-answer").write_text(f"{answer}\n")
         except OSError:
             return  # the board went down
@@ -71,7 +72,7 @@ class VfatMounter:
             volume = FatVolume(disk)
             fuse = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
             self._call_mount(fuse, device, target, mode)
-        except (OSError, subprocess.CalledProcessError) as error:
+        except (OSError, struct.error, subprocess.CalledProcessError) as error:
             for each in (disk, fuse):
                 if each >= 0:
                     os.close(each)

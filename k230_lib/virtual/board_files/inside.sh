@@ -1,7 +1,8 @@
 #!/bin/sh
 # First process of a virtual board: makes its view of devices and files, then becomes its init.
-# Runs in fresh net, mount, pid, uts and ipc namespaces, with the host's tools.
+# Runs in the board's network and in fresh mount, pid, uts and ipc namespaces, with the host's tools.
 # Environment: VB_LOOP (loop7) VB_DISK (mmcblk1) VB_WORK (empty folder) VB_ADDRESS VB_PREFIX VB_MAC
+# VB_MOUNT_DELAY
 set -eu
 mount -t tmpfs -o mode=755,size=8m work "$VB_WORK"
 root=$VB_WORK/root dev=$VB_WORK/dev big=$VB_WORK/big
@@ -43,12 +44,15 @@ mount -t ext4 "/dev/${VB_DISK}p3" "$root"
 mount --make-shared "$root"
 mkdir -p "$root/sharefs"
 
-# The network interface comes from outside
-echo plug
+# Those outside now look who we are
+echo ready
 read -r _
+
+# The namespace may have been that of the board's previous life
+tc qdisc del dev eth0 root 2>/dev/null || true
 ip link set lo up
 ip link set eth0 address "$VB_MAC"
-ip addr add "$VB_ADDRESS/$VB_PREFIX" dev eth0
+ip addr replace "$VB_ADDRESS/$VB_PREFIX" dev eth0
 ip link set eth0 up
 
 # What RT-Smart programs see: this machine, with the board's /sharefs
@@ -97,6 +101,7 @@ for part in 1 2 3 4; do
 	ln -s "$real/${VB_LOOP}p$part" "$root/sys/class/block/${VB_DISK}p$part"
 done
 mkdir "$root/run/.board"
+echo "$VB_MOUNT_DELAY" >"$root/run/.board/mount-delay"
 mkfifo "$root/run/.board/vfat-request" "$root/run/.board/vfat-answer"
 cover() { # cover FILE: standard input hides the content of /proc/FILE
 	cat >"$root/run/.board/$1"

@@ -6,6 +6,7 @@ for script in /etc/init.d/S??*; do
 	[ -x "$script" ] && "$script" start
 done
 cat /etc/version/release_version
+sleep "$(cat /run/.board/mount-delay)"
 cd /mnt || exit 1
 mkdir -p /sharefs
 if grep -q mmcblk0p3 /proc/cmdline; then

@@ -18,7 +18,7 @@ from k230_lib.virtual.light import LightBoard
 from k230_lib.virtual.testing import DEFAULT_CACHE, traces_of, virtual_board
 
 pytestmark = pytest.mark.board
-NUMBER = 183
+NUMBER = 233
 
 
 @pytest.fixture(autouse=True)

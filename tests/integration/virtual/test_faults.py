@@ -12,7 +12,7 @@ import serial
 from k230_lib.errors import BoardUnreachableError, InputError
 
 pytestmark = pytest.mark.board
-NUMBER = 186
+NUMBER = 236
 
 
 @pytest.fixture(autouse=True)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from k230_lib.board.shell import SshShell
+from k230_lib.errors import BoardUnreachableError
 from k230_lib.virtual import card
 from k230_lib.virtual.testing import virtual_board
 
 pytestmark = pytest.mark.board
-NUMBER = 180
+NUMBER = 230
 
 PRESENT = """
 awk base64 blkid chroot cksum cmp cp cpio cut date dd df diff dmesg du env expr fallocate fdisk
@@ -147,3 +150,17 @@ def test_older_image_on_emmc() -> None:
         assert shell.run(script).rc == 0
         assert "/dev/mmcblk0p4 /sharefs ext" in shell.run("cat /proc/mounts").text
         assert "425984s" in shell.run("parted -s -m /dev/mmcblk0 unit s print").text
+
+
+def test_ssh_answers_before_sharefs_is_mounted() -> None:
+    with virtual_board(NUMBER + 2, card_size="700MB", mount_delay=2) as board:
+        shell = SshShell(board.name, f"root@{board.settings.address}", board.ssh_options())
+        board.faults.reboot()
+        seen = []
+        deadline = time.monotonic() + 20
+        while "mounted" not in seen:
+            assert time.monotonic() < deadline, seen
+            with contextlib.suppress(BoardUnreachableError):
+                script = "grep -q ' /sharefs ' /proc/mounts && echo mounted || echo bare"
+                seen.append(shell.run(script, timeout=5).text.strip())
+        assert "bare" in seen

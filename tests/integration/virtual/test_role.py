@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.board
-NUMBER = 189
+NUMBER = 239
 _ROOT = Path(__file__).resolve().parents[3]
 
 
