@@ -63,6 +63,8 @@ class ConsoleTimings:
     """for the prompt after a boot message; nothing is typed in this time"""
     quiet: float = 0.12
     """without a byte, to take a text as complete"""
+    proof: float = 0.03
+    """without a byte after a prompt, to have it proved by an empty line"""
     echo: float = 0.5
     """without a byte, to give up waiting for an echo"""
     crash_grace: float = 4.0
@@ -250,7 +252,7 @@ class MshConsole:
         if problem:
             raise InputError(problem, board=self.board, hint="shorten the paths or options.")
         self._type(line)
-        watch = ProgramWatch(on_line, quiet=self._times.quiet)
+        watch = ProgramWatch(on_line, quiet=self._times.proof)
         self._enter(watch)
         ending = self._watch(watch, timeout, idle_timeout)
         return self._conclude(line, watch, ending)

@@ -170,7 +170,8 @@ class BoardEngine:
                 raise self._store.no_room(sample)
             self._waiting_for_room = True
             return None
-        rates = {**self._queue.rates(), job.board: self._pace.rate}
+        self._queue.heartbeat(job.board, self._pace.rate)
+        rates = self._queue.rates()
         want = chunk_size(self._queue.counts().open, rates, job.board, job.run.settings.chunk)
         chunk = self._queue.lease(job.board, want, self._store.room)
         if chunk is None:
@@ -206,6 +207,7 @@ class BoardEngine:
     def _compute(self, packed: PackedChunk) -> None:
         self._queue.start(packed.chunk)
         begin = time.monotonic()
+        self._pace.begin()
         if self._pace.rate > 0:
             self._send_ahead()
         end = self._run(packed, lambda frame: self._on_item(packed.chunk, frame))
@@ -235,9 +237,10 @@ class BoardEngine:
         return session.run(command, silence=silence, on_item=on_item)
 
     def _on_item(self, chunk: Chunk, frame: Frame) -> None:
-        self._pace.first_guess(frame.number("ms") * self._job.run.settings.options.repeats)
-        self._send_ahead()
         running = frame.integer("seq") + 1
+        self._pace.at(running, time.monotonic())
+        if self._pace.rate > 0:
+            self._send_ahead()
         if chunk.kind == "check":
             self._tell("check", f"{running} of {len(chunk.samples)} of another board")
         else:

@@ -21,20 +21,17 @@ class RunnerOptions:
     Attributes:
         repeats: timed inferences per sample; the latency is their median.
         warmup: inferences before the first timed one.
-        pace_ms: each sample takes at least so many milliseconds (tests of the scheduling).
+        pace_ms: each sample takes at least so many milliseconds; boards of one run may differ in it
+            (tests of the scheduling).
     """
 
     repeats: int = 1
     warmup: int = 0
     pace_ms: float = 0.0
 
-    def key(self) -> dict[str, float]:
-        """What results depend on, in one spelling: 0 and 0.0 are the same."""
-        return {
-            "repeats": int(self.repeats),
-            "warmup": int(self.warmup),
-            "pace_ms": float(self.pace_ms),
-        }
+    def key(self) -> dict[str, int]:
+        """What figures depend on. The pace only makes a board slower than it is."""
+        return {"repeats": int(self.repeats), "warmup": int(self.warmup)}
 
 
 def short(sha256: str) -> str:

@@ -42,11 +42,21 @@ class Pace:
 
     def __init__(self) -> None:
         self.rate = 0.0
+        self._first: tuple[int, float] | None = None
 
-    def first_guess(self, milliseconds: float) -> None:
-        """The time of one sample, until a whole chunk has been timed."""
-        if self.rate <= 0 and milliseconds > 0:
-            self.rate = 1000.0 / milliseconds
+    def begin(self) -> None:
+        """A chunk begins."""
+        self._first = None
+
+    def at(self, done: int, now: float) -> None:
+        """So many samples of the chunk are done at this moment: a first guess of the speed.
+
+        Taken between two reports, since loading and starting are not the samples' time.
+        """
+        if self._first is None:
+            self._first = (done, now)
+        elif self.rate <= 0 and done > self._first[0] and now > self._first[1]:
+            self.rate = (done - self._first[0]) / (now - self._first[1])
 
     def add(self, samples: int, seconds: float) -> None:
         """A chunk has been computed."""

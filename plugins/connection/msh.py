@@ -60,7 +60,9 @@ from ansible_collections.k230.executorch.k230_lib.errors import (
     ProgramHungError,
 )
 
-_NOT_FOUND, _CRASHED, _TIMED_OUT = 127, 139, 124
+_NOT_FOUND = 127
+_CRASHED = 139
+_TIMED_OUT = 124
 
 
 class Connection(ConnectionBase):

@@ -46,7 +46,7 @@ from k230_lib.virtual.light import LightBoard
 from k230_lib.virtual.testing import virtual_board
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-SIDE, CLASSES, LARGEST = 16, 5, 3923
+SIDE, CLASSES, LARGEST = 16, 5, 6000
 NBYTES = 3 * SIDE * SIDE
 PREPROCESSING = Preprocessing(SIDE, SIDE, mean=(0.5, 0.4, 0.3), std=(0.25, 0.2, 0.3))
 
@@ -93,7 +93,7 @@ def runner() -> BuiltRunner:
 @pytest.fixture(scope="session")
 def products() -> Path:
     """The small model and what the host makes of the samples; kept between sessions."""
-    name = hashlib.sha256(EXPORT.encode()).hexdigest()[:12]
+    name = hashlib.sha256(f"{EXPORT}{LARGEST}".encode()).hexdigest()[:12]
     folder = REPOSITORY / ".k230" / "cache" / f"inference-{name}"
     if not (folder / "logits.npy").is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -293,7 +293,7 @@ class Rack:
 
     def open(self, world: World, **changes: Any) -> Run:
         """The run of a world."""
-        options = RunnerOptions(pace_ms=changes.pop("pace_ms", 0.0))
+        options = RunnerOptions(changes.pop("repeats", 1), pace_ms=changes.pop("pace_ms", 0.0))
         changes = {"cross_check": 0.0, **changes}
         settings = RunSettings("portable", self.runner.sha256, options, **changes)
         return open_run(self.runs, world.model, world.dataset, settings, host=world.host)

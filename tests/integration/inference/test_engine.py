@@ -90,7 +90,7 @@ def test_second_run_on_a_board_is_refused_with_the_holder(
     second = rack.start(rack.boards[0], run)
     with pytest.raises(ConsoleBusyError, match=rf"in use by process {first.process.pid} "):
         second.outcome()
-    other = rack.start(rack.boards[0], rack.open(world, pace_ms=51))
+    other = rack.start(rack.boards[0], rack.open(world, repeats=2))
     with pytest.raises(ConsoleBusyError, match=rf"in use by process {first.process.pid} \("):
         other.outcome()
     assert first.outcome().computed == 40
@@ -108,7 +108,7 @@ def test_stale_results_of_an_earlier_run_are_not_believed(
     # What it has left is renamed to what the next run will look for.
     shell = rack.shell(board)
     shell.run("cd /sharefs/k230/results && for f in *; do cp $f keep; done; cp keep ../stale")
-    other = rack.open(world, pace_ms=31)
+    other = rack.open(world, repeats=2)
 
     def plant(script: str, plain: SshShell) -> None:
         # The script that sends a list has its name; its results are to lie there before it runs.

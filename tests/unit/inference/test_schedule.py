@@ -57,9 +57,12 @@ def test_known_speed_gets_its_share() -> None:
 
 def test_speed_is_learned_from_large_chunks() -> None:
     pace = Pace()
-    pace.first_guess(100.0)
+    pace.begin()
+    pace.at(1, 100.0)
+    assert pace.rate == 0.0
+    pace.at(5, 100.4)
     assert pace.rate == pytest.approx(10.0)
-    pace.first_guess(1.0)
+    pace.at(30, 100.5)
     assert pace.rate == pytest.approx(10.0)
     pace.add(64, 3.2)
     assert pace.rate == pytest.approx(15.0)
