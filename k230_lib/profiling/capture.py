@@ -23,10 +23,10 @@ UNKNOWN = "unknown"
 ORIGINS = ("measured_here", "modelled", "measured_on_board", UNKNOWN)
 _TRACE_AGAIN = "run profile.yml again."
 
-_ITERATION = re.compile(r"Iteration (\d+) of (\d+): ([0-9.]+) ms")
+ITERATION = re.compile(r"Iteration (\d+) of (\d+): (\d+\.\d+) ms")
 # Both figures are printed with six decimals.
 _ROUNDING = 2e-6
-_EXECUTED = re.compile(r"Model executed successfully (\d+) time\(s\) in ([0-9.]+) ms")
+_EXECUTED = re.compile(r"Model executed successfully (\d+) time\(s\) in (\d+\.\d+) ms")
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def wall_times(log: str) -> tuple[float, ...]:
     if not together or not int(together[1]):
         return ()
     count, total = int(together[1]), float(together[2])
-    each = tuple(float(match[3]) for match in _ITERATION.finditer(log))
+    each = tuple(float(match[3]) for match in ITERATION.finditer(log))
     if not each and "Iteration" not in log:
         return (total / count,)
     return each if len(each) == count and abs(sum(each) - total) < _ROUNDING * count else ()

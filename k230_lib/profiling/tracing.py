@@ -23,15 +23,22 @@ from ..inference.frames import Frame, FrameReader
 from ..inference.runner import ROOT, model_path, short
 from ..model import contract as contracts
 from ..model.contract import ModelContract
-from .capture import ETDUMP_NAME, FILE_NAME, Capture, read_capture, wall_times, write_capture
+from .capture import (
+    ETDUMP_NAME,
+    FILE_NAME,
+    ITERATION,
+    Capture,
+    read_capture,
+    wall_times,
+    write_capture,
+)
 from .etdump import read_etdump
 from .samples import EXECUTE
 
 TRACES = f"{ROOT}/traces"
 CONSOLE_LOG = "console.log"
 OUTPUT_LOG = "runner.log"
-_ITERATION = re.compile(r"Iteration (\d+) of (\d+): ([0-9.]+) ms")
-_LOADED = re.compile(r"Model loaded in ([0-9.]+) ms")
+_LOADED = re.compile(r"Model loaded in (\d+\.\d+) ms")
 
 Progress = Callable[[int, int, float], None]
 """Called with (executions done, executions in all, ms of the last one)."""
@@ -252,7 +259,7 @@ def _run(console: MshConsole, line: str, request: TraceRequest, progress: Progre
 
     def on_line(text: str) -> bool:
         refusals.extend(frame for frame in frames.feed(text + "\n") if frame.kind == "fail")
-        match = _ITERATION.search(text)
+        match = ITERATION.search(text)
         if match:
             progress(int(match[1]), int(match[2]), float(match[3]))
         return bool(match or _LOADED.search(text))

@@ -202,3 +202,4 @@ def test_wall_times_that_a_console_damaged_are_not_believed() -> None:
         lost = [line for index, line in enumerate(lines) if index != number]
         assert wall_times("\n".join(lost)) == ()
     assert wall_times("\n".join(lines).replace("12.5", "16.5")) == ()
+    assert wall_times("\n".join(lines).replace("12.5", "1..5")) == ()
