@@ -200,7 +200,7 @@ def trace(
     log = folder / CONSOLE_LOG
     with MshConsole.open(console_url, shell.board, log, baudrate=baudrate) as console:
         output = _run(console, line, request, progress)
-    (folder / OUTPUT_LOG).write_text(output)
+    (folder / OUTPUT_LOG).write_text(output, encoding="utf-8")
     target = folder / ETDUMP_NAME
     if probe_files(shell, [etdump])[0].size <= 0:
         raise RunnerError(

@@ -144,3 +144,27 @@ def test_a_folder_without_captures_or_with_one_twice_is_refused(tmp_path: Path) 
         write_run(tmp_path / name, Capture("rvv", "board1"))
     with pytest.raises(InputError, match="two captures of 'rvv on board1'"):
         load_folder(tmp_path, ModelFiles())
+
+
+def test_boards_with_different_builds_of_a_variant_are_pointed_out(tmp_path: Path) -> None:
+    write_run(tmp_path / "1", Capture("rvv", "board1", runner_sha256="a" * 64))
+    write_run(tmp_path / "2", Capture("rvv", "board2", runner_sha256="b" * 64))
+    (together,) = pooled(load_folder(tmp_path, ModelFiles()))
+    assert any("2 different builds of rvv" in note for note in together.notes)
+
+
+def test_a_report_may_be_of_some_variants_only(tmp_path: Path) -> None:
+    write_run(tmp_path / "1", Capture("rvv", "board1"))
+    write_run(tmp_path / "2", Capture("portable", "board1"))
+    (profile,) = load_folder(tmp_path, ModelFiles(), variants=["rvv"])
+    assert profile.capture.variant == "rvv"
+    with pytest.raises(InputError, match="no traces of variant 'scalar', found: portable, rvv"):
+        load_folder(tmp_path, ModelFiles(), variants=["scalar"])
+
+
+def test_boards_that_ran_other_operators_are_not_pooled(tmp_path: Path) -> None:
+    write_run(tmp_path / "1", Capture("rvv", "board1"))
+    write_run(tmp_path / "2", Capture("rvv", "board2"))
+    write_etdump(tmp_path / "2" / "model.etdump", model=MODEL[:4], times=[TIMES_NS[:4]])
+    with pytest.raises(InputError, match="rvv on board2: other operators than rvv on board1"):
+        pooled(load_folder(tmp_path, ModelFiles()))
