@@ -17,7 +17,7 @@ from .gpt import SECTOR
 from .journal import Folder, Journal
 from .mounts import check_mounted, persistent, plan_mount, plan_unmount
 from .records import BoardFacts
-from .replacement_plan import new_journal, plan_replacement
+from .replacement_plan import is_given_up, new_journal, plan_give_up, plan_replacement
 from .replacing import Replacement
 from .shell import BoardShell
 from .sizes import Size, human
@@ -133,7 +133,14 @@ def ensure_filesystem(
     folder.require_own(facts, journal)
     done: tuple[Step, ...] = ()
     message = ""
-    if journal is not None:
+    if journal is not None and is_given_up(facts, journal, wish):
+        done = (plan_give_up(facts, journal),)
+        message = f"the replacement by {journal.kind} that was begun is given up; "
+        if not check:
+            _run(shell, target, done)
+            folder.discard()
+            facts = target.read(shell)
+    elif journal is not None:
         done, facts = _replace(
             shell, target, folder, facts, journal, check=check, progress=progress
         )
@@ -215,6 +222,10 @@ def foresee(shell: BoardShell, target: Target, size: Size, wish: Wish, folder: F
     journal = folder.load()
     folder.require_own(facts, journal)
     steps: tuple[Step, ...] = ()
+    given_up: tuple[Step, ...] = ()
+    if journal is not None and is_given_up(grown, journal, wish):
+        given_up = (plan_give_up(grown, journal),)
+        journal = None
     if journal is None:
         decision = decide(grown, wish)
         message = decision.reason
@@ -230,7 +241,7 @@ def foresee(shell: BoardShell, target: Target, size: Size, wish: Wish, folder: F
     mount = plan_mount(grown, stop_users=target.stop_users, predicted=True)
     return Outcome(
         grown,
-        (*table.steps, *growth.steps, *steps, *mount),
+        (*table.steps, *growth.steps, *given_up, *steps, *mount),
         before,
         table_text(grown),
         message,

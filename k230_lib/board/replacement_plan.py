@@ -182,9 +182,35 @@ def require_only_mount(facts: BoardFacts) -> None:
         )
 
 
+def is_given_up(facts: BoardFacts, journal: Journal, wish: Wish) -> bool:
+    """Whether a replacement that is not wished for any more has not touched anything yet."""
+    now = facts.filesystem
+    untouched = now is not None and (now.kind, now.uuid) == (journal.old_kind, journal.old_uuid)
+    return journal.phase is Phase.SAVING and untouched and not wish.replace
+
+
+def plan_give_up(facts: BoardFacts, journal: Journal) -> Step:
+    """Leaves the old file system mounted as the run that began found it."""
+    point = shlex.quote(facts.mountpoint)
+    mounted = mounted_test(facts)
+    read_only = journal.mounted == "ro"
+    mount = mount_command(facts, read_only=read_only)
+    option = "ro" if read_only else "rw"
+    back = f"if {mounted}; then mount -o remount,{option} {point}; else {mount}; fi"
+    if journal.mounted == "no":
+        back = f"if {mounted}; then umount {point}; fi"
+    does = "give the replacement up, leave the old file system as it was found"
+    return guarded_step(
+        facts, "give-up", does, [back, *_restart(journal), f"rm -f {MARKER}", "sync"]
+    )
+
+
 def _as_found(facts: BoardFacts, journal: Journal) -> list[str]:
     point = shlex.quote(facts.mountpoint)
     commands = {"rw": [], "ro": [f"mount -o remount,ro {point}"], "no": [f"umount {point}"]}
+    return [*commands[journal.mounted], *_restart(journal), f"rm -f {MARKER}", "sync"]
+
+
+def _restart(journal: Journal) -> list[str]:
     daemon = f"pidof sharefs >/dev/null || {start_daemon_command()}"
-    restart = [daemon] if journal.daemon_stopped else []
-    return [*commands[journal.mounted], *restart, f"rm -f {MARKER}", "sync"]
+    return [daemon] if journal.daemon_stopped else []

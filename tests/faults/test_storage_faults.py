@@ -213,6 +213,22 @@ def test_network_cut_in_the_middle_of_a_transfer(
     _finish(board, folder, files, f"cut after {after_bytes} bytes")
 
 
+def test_replacement_that_is_not_wished_any_more_is_given_up(
+    board: LightBoard, tmp_path: Path
+) -> None:
+    files = _fresh(board)
+    folder = Folder(tmp_path, "vb")
+    with pytest.raises(BoardUnreachableError):
+        _provision(Cut(_ssh(board), 'cat "$p"'), folder)
+    assert " ro," in checked(_ssh(board), "grep ' /sharefs ' /proc/mounts")
+    job = ensure_filesystem(_ssh(board), Target(), Wish(replace=False), folder)
+    assert [step.name for step in job.steps] == ["give-up"] and "fat16" in job.message
+    facts = ensure_mount(_ssh(board), Target(), check=True).facts
+    assert facts.sharefs is not None and not facts.sharefs.read_only and not facts.marker
+    assert _files(board) == files and not folder.path.exists()
+    checked(_ssh(board), "echo more >/sharefs/more.txt")
+
+
 def test_partition_blanked_between_two_runs_is_made_again(
     board: LightBoard, tmp_path: Path
 ) -> None:
