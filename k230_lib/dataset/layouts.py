@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -305,23 +304,24 @@ def _folders_of(root: Path) -> list[Path]:
     return sorted(p for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
 
 
-def _walk(root: Path, folder: Path) -> list[str]:
+def _walk(root: Path, folder: Path, above: tuple[Path, ...] = ()) -> list[str]:
     """All files below ``folder``, relative to ``root``; links to files and folders are followed.
 
-    A link back to a folder above would never end: each real folder is entered once.
+    A link back to a folder above would never end and is not entered; a folder that is linked
+    twice is there twice.
     """
+    real = folder.resolve()
+    if real in above:
+        return []
     found: list[str] = []
-    entered: set[str] = set()
-    for place, folders, files in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
-        if real in entered:
-            folders.clear()
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
             continue
-        entered.add(real)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        base = Path(place).relative_to(root)
-        found += ((base / name).as_posix() for name in files if not name.startswith("."))
-    return sorted(found)
+        if path.is_dir():
+            found += _walk(root, path, (*above, real))
+        else:
+            found.append(path.relative_to(root).as_posix())
+    return found
 
 
 def _repeated(paths: Iterable[str]) -> str | None:

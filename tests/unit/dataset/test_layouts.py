@@ -161,6 +161,18 @@ def test_links_are_followed_and_a_circle_of_links_ends(tmp_path: Path) -> None:
     assert _labels(request) == {"n01/link.jpg": 0, "n02/a.jpg": 1}
 
 
+def test_a_folder_that_is_linked_twice_is_not_dropped(tmp_path: Path) -> None:
+    _touch(tmp_path / "elsewhere" / "a.jpg")
+    folder = tmp_path / "images" / "n01"
+    folder.mkdir(parents=True)
+    for name in ("one", "two"):
+        (folder / name).symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    mapping = tmp_path / "map.txt"
+    mapping.write_text(MAPPING)
+    request = Request(tmp_path / "images", mapping=mapping)
+    assert _labels(request) == {"n01/one/a.jpg": 0, "n01/two/a.jpg": 0}
+
+
 def test_a_missing_or_empty_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="nowhere does not exist"):
         list_images(Request(tmp_path / "nowhere"))
