@@ -13,9 +13,6 @@ from k230_lib.board.shell import SshShell
 from k230_lib.virtual.light import LightBoard
 from k230_lib.virtual.testing import virtual_board
 
-if os.geteuid() != 0:
-    pytest.skip("virtual boards need root", allow_module_level=True)
-
 PROMPT = "msh />"
 
 
@@ -53,6 +50,12 @@ class Bench:
     def fresh_console(self) -> None:
         """End the boot demo."""
         self.console("q")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("virtual boards need root")
 
 
 @pytest.fixture(scope="module")
