@@ -12,6 +12,7 @@ import pandas as pd
 
 from .advice import next_steps
 from .compare import Comparison
+from .families import type_name
 from .profile import Profile
 
 SUMMARY_NAME = "profile.json"
@@ -85,6 +86,7 @@ def write_summary(path: Path, document: Mapping[str, Any]) -> None:
 
 def _summary(profile: Profile) -> dict[str, Any]:
     totals = profile.totals
+    first = profile.kinds.iloc[0]
     return {
         "variant": profile.capture.variant,
         "board": profile.capture.board,
@@ -97,6 +99,8 @@ def _summary(profile: Profile) -> dict[str, Any]:
         "wall_ms": totals.wall_ms,
         "spread": totals.spread,
         "macs": totals.macs,
+        "bottleneck": type_name(str(first["operator"]), str(first["kind"])),
+        "bottleneck_share": float(first["share"]),
         "clock": str(profile.clock),
         "notes": "; ".join(profile.notes),
     }

@@ -135,6 +135,8 @@ def test_all_outputs_are_written(written: Path) -> None:
         assert (written / "plots" / f"{plot}.png").read_bytes()[:4] == b"\x89PNG"
     document = json.loads((written / "profile.json").read_text())
     assert document["comparison"]["variants"][0]["speedup"] == pytest.approx(2.015 / 0.365)
+    assert document["profiles"][1]["bottleneck"] == "1x1 convolution"
+    assert document["profiles"][1]["bottleneck_share"] == pytest.approx(100 / 350)
     assert document["profiles"][0]["top"][0]["operator"] == "aten.convolution.default"
     assert json.loads((written / "trace.json").read_text())["traceEvents"]
 
