@@ -6,8 +6,8 @@ export PATH := $(BIN):/usr/local/sbin:/usr/sbin:/sbin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # What virtual boards and the native runner need; Debian names.
-SYSTEM_PACKAGES := busybox-static dosfstools e2fsprogs fuse fusefat g++ git iproute2 mtools \
-                   openssh-client openssh-server parted util-linux
+SYSTEM_PACKAGES := bash busybox-static coreutils dosfstools e2fsprogs g++ git iproute2 libc-bin mount \
+                   mtools openssh-client openssh-server openssh-sftp-server parted util-linux
 # What the kernel tests need besides: riscv64 code, compiled in both spellings of the intrinsics.
 TEST_PACKAGES   := clang-15 clang-19 g++-riscv64-linux-gnu lld-19 qemu-user
 
