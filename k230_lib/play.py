@@ -150,6 +150,7 @@ def _show(events: queue.SimpleQueue[dict[str, Any] | None]) -> None:
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
 
     columns = (
         TextColumn("{task.description:12}"),
@@ -164,7 +165,7 @@ def _show(events: queue.SimpleQueue[dict[str, Any] | None]) -> None:
             for line in str(event.get("stdout") or "").splitlines():
                 state = parse_progress(line)
                 if state is None:
-                    progress.console.print(line, markup=False, highlight=False)
+                    progress.console.print(Text.from_ansi(line), soft_wrap=True)
                     continue
                 if state.board not in bars:
                     bars[state.board] = progress.add_task(state.board, total=state.total, note="")
