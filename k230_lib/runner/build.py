@@ -209,7 +209,9 @@ def _run_cmake(plan: _Plan, registration: Registration, say: Progress) -> None:
     log.unlink(missing_ok=True)
     say(f"{request.folder.name}: configuring against ExecuTorch at {plan.executorch.root}")
     _run(
-        [cmake, "-S", str(request.source.resolve()), "-B", str(tree.resolve()), "--preset", preset]
+        # Fresh: a cache would keep the place of another ExecuTorch, or an entry no longer given.
+        [cmake, "--fresh", "-S", str(request.source.resolve()), "-B", str(tree.resolve())]
+        + ["--preset", preset]
         + [f"-D{key}={value}" for key, value in defines.items()]
         + [f"-D{define}" for define in request.defines],
         request.source,

@@ -95,8 +95,8 @@ elseif(TARGET executorch_core OR TARGET executorch)
 else()
   message(
     FATAL_ERROR
-      "k230: the ExecuTorch package at '${executorch_DIR}' has no C++ libraries: the wheel must be "
-      "1.5.0 or later (found ${executorch_VERSION})")
+      "k230: the ExecuTorch package at '${executorch_DIR}' has no C++ libraries: a pip package must be "
+      "1.5.0 or later")
 endif()
 
 if(K230_TRACER)

@@ -45,6 +45,7 @@ Tensor& relu_out(executorch::runtime::KernelRuntimeContext&, const Tensor& in, T
 VARIANTS = """
 schema_version: 1
 variants:
+  plain: {}
   in-front:
     summary: our ReLU for float32 images
     sources: [relu.cpp]
@@ -148,7 +149,11 @@ def test_a_users_kernel_in_front_of_executorchs_is_called(
         ("instead", RunnerError, r"variant instead replaces aten::relu\.out, which the pip"),
         ("misspelt", InputError, r"ExecuTorch knows no operator aten::rellu\.out"),
         ("no-library", RunnerError, "'no-library' names 'k230_kernels_of_nobody', which is no"),
-        ("nothing", InputError, "no runner variant 'nothing': there are in-front, instead"),
+        (
+            "nothing",
+            InputError,
+            "no runner variant 'nothing': there are in-front, instead, misspelt, no-library, plain",
+        ),
     ],
 )
 def test_a_variant_that_cannot_be_built_says_why(
@@ -178,7 +183,35 @@ def test_a_prefix_that_is_none_is_refused(request_of: Any, tmp_path: Path) -> No
         (tmp_path, "is no installed ExecuTorch: expected lib/cmake"),
     ):
         with pytest.raises(RunnerError, match=message):
-            build_runner(request_of("in-front", prefix=prefix))
+            build_runner(request_of("plain", prefix=prefix))
+
+
+@pytest.mark.parametrize(
+    ("version", "targets", "message"),
+    [
+        ("1.5.0", [], r"has no C\+\+ libraries"),
+        ("1.1.0", ["executorch"], r"prefix has version '1\.1\.0': 1\.2 or later is needed"),
+        ("1.2.0", ["executorch"], r"lacks 'extension_data_loader': build it with EXECUTORCH_BUILD"),
+        (
+            "1.4.1",
+            ["executorch", "extension_data_loader", "portable_ops_lib"],
+            "no event tracer: build the prefix with EXECUTORCH_BUILD_DEVTOOLS=ON",
+        ),
+    ],
+)
+def test_a_prefix_is_probed_for_what_it_lacks(
+    request_of: Any, tmp_path: Path, version: str, targets: list[str], message: str
+) -> None:
+    config = tmp_path / "lib" / "cmake" / "ExecuTorch" / "executorch-config.cmake"
+    header = tmp_path / "include" / "executorch" / "runtime" / "core" / "version.h"
+    for path in (config, header):
+        path.parent.mkdir(parents=True)
+    header.write_text(f'#define ET_VERSION_MAJOR 1\n#define ET_VERSION "{version}"\n')
+    lines = [f"set(EXECUTORCH_INCLUDE_DIRS {tmp_path}/include)", "set(EXECUTORCH_FOUND ON)"]
+    lines += [f"add_library({target} INTERFACE IMPORTED)" for target in targets]
+    config.write_text("\n".join(lines))
+    with pytest.raises(RunnerError, match=message):
+        build_runner(request_of("plain", prefix=tmp_path))
 
 
 def test_an_old_or_missing_cmake_is_refused_with_the_remedy(
