@@ -287,14 +287,14 @@ def _document(
     kernels: tuple[RegisteredKernel, ...],
     registration: Registration,
 ) -> dict[str, Any]:
-    ours = sorted({kernel.operator for kernel in kernels if kernel.key})
+    ours = sorted({kernel.operator for kernel in kernels if kernel.key and kernel.operator})
     embedded = facts.manifest.document if facts.manifest else {}
     return {
         **embedded,
         "file": RUNNER_NAME,
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
-        "registered": sorted({kernel.operator for kernel in kernels}),
+        "registered": sorted({kernel.operator for kernel in kernels} - {""}),
         "bindings": {**dict.fromkeys(ours, "k230"), **registration.bindings},
         "arch": facts.elf.arch,
         "load_bytes": facts.elf.load_bytes,

@@ -24,6 +24,8 @@ _SHT_SYMTAB, _SHT_NOBITS = 2, 8
 _DT_NULL, _DT_NEEDED = 0, 1
 _TAG_FILE, _TAG_ARCH = 1, 5
 
+_CXX_LIBRARY: Final = frozenset({"std", "basic_ios", "basic_string", "locale", "vector"})
+_KERNEL_KEY: Final = re.compile(rb"\0(v1/[0-9][0-9;,|]*)(?=\0)")
 _OPERATOR: Final = re.compile(rb"(?<![\w:])([a-z]\w*::[A-Za-z_]\w*(?:\.\w+)?)\0")
 
 
@@ -116,9 +118,16 @@ def operator_names(data: bytes) -> frozenset[str]:
     """Operators that a statically linked runner may have registered, e.g. ``aten::add.out``.
 
     Registration keeps each name as a string, so this needs no execution; C++ symbols do not look
-    like that. It is an upper bound: use the runner's own ``--list_operators`` where it can run.
+    like that, but messages of the C++ library do. It is an upper bound: use the runner's own
+    ``--list_operators`` where it can run.
     """
-    return frozenset(match.group(1).decode("ascii") for match in _OPERATOR.finditer(data))
+    found = {match.group(1).decode("ascii") for match in _OPERATOR.finditer(data)}
+    return frozenset(name for name in found if name.partition("::")[0] not in _CXX_LIBRARY)
+
+
+def kernel_keys(data: bytes) -> frozenset[str]:
+    """Kernel keys among the strings of a runner."""
+    return frozenset(match.group(1).decode("ascii") for match in _KERNEL_KEY.finditer(data))
 
 
 _BUILD_AGAIN: Final = "build or copy the runner again."

@@ -1,4 +1,4 @@
-"""Which kernels a runner registers, asked from the runner itself where it can be started."""
+"""Which kernels a runner registers: asked from itself, or found in its file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import RunnerError
-from .elf import operator_names
+from .elf import kernel_keys, operator_names
 from .targets import Target
 from .variants import Variant
 
 _SECONDS: Final = 60
+_ATEN: Final = "aten::"
+_OURS: Final = "k230::"
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,9 @@ class RegisteredKernel:
     """One entry of the runner's registry.
 
     Attributes:
-        operator: e.g. ``aten::convolution.out``.
-        key: the specialised kernel key; empty for the fallback, which takes every dtype.
+        operator: e.g. ``aten::convolution.out``; empty when only the key is known.
+        key: the specialised kernel key, or the name of our kernel in profiles when only that is
+            known; empty for the fallback, which takes every dtype.
     """
 
     operator: str
@@ -40,18 +43,34 @@ def parse_listing(text: str) -> tuple[RegisteredKernel, ...]:
     return tuple(kernels)
 
 
+def kernels_in_file(data: bytes) -> tuple[RegisteredKernel, ...]:
+    """What the strings of a program tell of its registry. Pure.
+
+    Every operator counts as served by a fallback; those of whose kernel there is a ``k230::`` name
+    have one of ours besides; and every kernel key in the file is listed.
+    """
+    names = operator_names(data)
+    ours = {name.removeprefix(_OURS) for name in names if name.startswith(_OURS)}
+    served = [name for name in names if name.removeprefix(_ATEN) in ours and name.startswith(_ATEN)]
+    return (
+        *(RegisteredKernel(name, "") for name in sorted(names)),
+        *(RegisteredKernel(name, _OURS + name.removeprefix(_ATEN)) for name in sorted(served)),
+        *(RegisteredKernel("", key) for key in sorted(kernel_keys(data))),
+    )
+
+
 def registered_kernels(path: Path, target: Target, data: bytes) -> tuple[RegisteredKernel, ...]:
     """All kernels of the runner at ``path``.
 
-    A runner that cannot be started here (RT-Smart, or no emulator) is searched for operator
-    names instead; then every kernel counts as a fallback.
+    A runner that cannot be started here (RT-Smart, or no emulator) is searched for their names
+    instead: :func:`kernels_in_file`.
 
     Raises:
         RunnerError: it does not start.
     """
     emulator = target.emulator
     if emulator is None or (emulator and shutil.which(emulator[0]) is None):
-        return tuple(RegisteredKernel(name, "") for name in sorted(operator_names(data)))
+        return kernels_in_file(data)
     try:
         done = subprocess.run(
             [*emulator, str(path.resolve()), "--list_operators"],
@@ -82,7 +101,9 @@ def check_bindings(variant: Variant, kernels: Iterable[RegisteredKernel]) -> Non
     registered = {(kernel.operator, kernel.key) for kernel in found}
     for kernel in variant.keyed:
         missing += [
-            kernel.operator for key in kernel.keys if (kernel.operator, key) not in registered
+            kernel.operator
+            for key in kernel.keys
+            if not {(kernel.operator, key), ("", key)} & registered
         ]
     if missing:
         names = ", ".join(dict.fromkeys(missing))

@@ -11,9 +11,14 @@ from k230_lib.errors import RunnerError
 from k230_lib.runner.build import failure_reason
 from k230_lib.runner.checks import ModelNeeds, check_runner, model_needs
 from k230_lib.runner.manifest import SECTION
-from k230_lib.runner.operators import RegisteredKernel, check_bindings, parse_listing
+from k230_lib.runner.operators import (
+    RegisteredKernel,
+    check_bindings,
+    kernels_in_file,
+    parse_listing,
+)
 from k230_lib.runner.targets import TARGETS
-from k230_lib.runner.variants import Variant
+from k230_lib.runner.variants import OwnKernel, Variant
 
 RTSMART, HOST = TARGETS["k230-rtsmart"], TARGETS["host"]
 MODEL = ModelNeeds("m", ("aten::add.out", "aten::convolution.out"), "1.5.1", 14 << 20, 10 << 20)
@@ -123,6 +128,21 @@ def test_a_variant_must_have_its_own_kernels() -> None:
     check_bindings(Variant("rvv", "", operators=("aten::convolution.out",)), kernels)
     with pytest.raises(RunnerError, match=r"its own kernels for aten::add\.out, but none"):
         check_bindings(Variant("rvv", "", operators=("aten::add.out",)), kernels)
+
+
+def test_a_runner_that_cannot_start_here_tells_its_kernels_by_their_names() -> None:
+    data = b"\0aten::add.out\0aten::mul.out\0k230::add.out\0k230::fused.out\0v1/6;0|6;0\0v1/x\0"
+    kernels = kernels_in_file(data)
+    registered = {kernel.operator for kernel in kernels}
+    assert registered >= {"aten::add.out", "aten::mul.out", "k230::fused.out"}
+    check_bindings(Variant("rvv", "", operators=("aten::add.out",)), kernels)
+    with pytest.raises(RunnerError, match=r"its own kernels for aten::mul\.out, but none"):
+        check_bindings(Variant("rvv", "", operators=("aten::mul.out",)), kernels)
+    mine = OwnKernel("aten::mul.out", "mine::mul_out", keys=("v1/6;0|6;0",))
+    check_bindings(Variant("mine", "", kernels=(mine,)), kernels)
+    other = OwnKernel("aten::mul.out", "mine::mul_out", keys=("v1/6;0",))
+    with pytest.raises(RunnerError, match=r"its own kernels for aten::mul\.out, but none"):
+        check_bindings(Variant("mine", "", kernels=(other,)), kernels)
 
 
 @pytest.mark.parametrize(
