@@ -69,7 +69,8 @@ def test_other_files_are_refused(data: bytes, message: str) -> None:
 def test_operators_are_found_among_the_strings() -> None:
     data = (
         b"\0aten::add.out\0aten::sym_numel\0executorch_prim::et_view.default\0"
-        b"std::vector<int>::at\0std::bad_cast\0basic_string::append\0_ZN4aten\0Missing aten::x\n\0k230::conv2d_clamp.out\0"
+        b"std::vector<int>::at\0std::bad_cast\0basic_string::append\0"
+        b"_ZN4aten\0Missing aten::x\n\0k230::conv2d_clamp.out\0"
     )
     assert operator_names(data) == {
         "aten::add.out",
