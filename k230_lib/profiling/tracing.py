@@ -38,6 +38,13 @@ from .samples import EXECUTE
 TRACES = f"{ROOT}/traces"
 CONSOLE_LOG = "console.log"
 OUTPUT_LOG = "runner.log"
+_REMEDIES = {
+    "usage": "deploy a runner of this version that was built with the event tracer.",
+    "results": "free space on /sharefs, and check that it can be written.",
+    "operators": "use a variant that has these operators.",
+    "memory": "trace fewer executions, or use a smaller model.",
+    "cpu": "use the portable variant.",
+}
 _LOADED = re.compile(r"Model loaded in (\d+\.\d+) ms")
 
 Progress = Callable[[int, int, float], None]
@@ -277,7 +284,7 @@ def _run(console: MshConsole, line: str, request: TraceRequest, progress: Progre
         raise RunnerError(
             f"the runner refuses ({fields['code']}): {fields['reason']}",
             board=console.board,
-            hint="build the runner with the event tracer, and deploy runner and model again.",
+            hint=_REMEDIES.get(fields["code"], "deploy runner and model again."),
         )
     return output
 

@@ -14,7 +14,7 @@ import pytest
 
 from k230_lib.board.files import put_file
 from k230_lib.board.shell import BoardShell, SshShell, checked
-from k230_lib.errors import RunnerError
+from k230_lib.errors import InputError, ProgramCrashedError, RunnerError
 from k230_lib.model.contract import (
     FileRef,
     InputSpec,
@@ -29,6 +29,7 @@ from k230_lib.profiling.compare import compare
 from k230_lib.profiling.profile import load_folder, model_files, pooled
 from k230_lib.profiling.tracing import TraceOutcome, TraceRequest, trace
 from k230_lib.runner.build import BuildRequest, build_runner
+from k230_lib.virtual.faults import Faults
 from k230_lib.virtual.testing import virtual_board
 
 pytestmark = [pytest.mark.slow, pytest.mark.board]
@@ -45,6 +46,7 @@ class Board:
     name: str
     shell: BoardShell
     console: str
+    faults: Faults
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,7 @@ def boards(runner: Path) -> Iterator[list[Board]]:
             status = board.status()
             shell = SshShell(board.name, f"root@{status.address}", board.ssh_options())
             put_file(shell, runner, RUNNER, mode=0o755)
-            found.append(Board(board.name, shell, status.console))
+            found.append(Board(board.name, shell, status.console, board.faults))
         yield found
 
 
@@ -147,7 +149,7 @@ def test_a_given_input_is_used_and_its_size_is_checked(
     request = replace(request_for(model, runner, "portable"), input=sample)
     assert "--inputs=/sharefs/k230/traces/" in traced(boards[0], request, tmp_path).capture.command
     sample.write_bytes(bytes(12))
-    with pytest.raises(Exception, match="12 bytes, the model's input has 12288"):
+    with pytest.raises(InputError, match="12 bytes, the model's input has 12288"):
         traced(boards[0], request, tmp_path / "other")
 
 
@@ -169,3 +171,53 @@ def test_a_model_that_the_runner_refuses_is_reported_in_its_words(
     with pytest.raises(RunnerError, match=r"the runner refuses \(model\)"):
         traced(boards[0], request_for(damaged, runner, "portable"), tmp_path)
     assert not list(tmp_path.rglob("capture.json"))
+
+
+@pytest.fixture
+def board(boards: list[Board]) -> Iterator[Board]:
+    """A board that is mended after the test."""
+    yield boards[1]
+    boards[1].faults.clear()
+    checked(boards[1].shell, "rm -f /sharefs/filler.bin")
+
+
+def test_a_noisy_console_costs_the_wall_times_at_most(
+    board: Board, model: Path, runner: Path, tmp_path: Path
+) -> None:
+    """The trace itself comes as a file; no figure is read from a damaged line."""
+    request = replace(request_for(model, runner, "portable"), executions=40)
+    board.faults.console(drop_out=0.002, garble_out=0.002)
+    capture = traced(board, request, tmp_path).capture
+    assert len(capture.wall_ms) in (0, 40)
+    (profile,) = load_folder(tmp_path, model_files(model))
+    assert profile.totals.executions == 40
+    if not capture.wall_ms:
+        assert any("wall time is not known" in note for note in profile.notes)
+
+
+def test_a_runner_that_dies_leaves_no_capture_and_the_next_trace_works(
+    board: Board, model: Path, runner: Path, tmp_path: Path
+) -> None:
+    request = request_for(model, runner, "portable")
+    long = replace(request, executions=4000)
+    killed = []
+
+    def kill(done: int, total: int, ms: float) -> None:
+        if not killed:
+            killed.append(done)
+            board.faults.kill_program()
+
+    with pytest.raises(ProgramCrashedError, match=board.name):
+        trace(board.shell, board.console, long, tmp_path, progress=kill)
+    assert not list(tmp_path.rglob("capture.json"))
+    assert traced(board, request, tmp_path).changed
+
+
+def test_a_full_card_is_named_as_the_reason(
+    board: Board, model: Path, runner: Path, tmp_path: Path
+) -> None:
+    request = request_for(model, runner, "portable")
+    traced(board, request, tmp_path)  # the model is on the board now
+    board.faults.fill_card()
+    with pytest.raises(RunnerError, match=r"cannot write /sharefs/k230/traces/.*free space"):
+        trace(board.shell, board.console, request, tmp_path, force=True)
