@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -140,6 +141,22 @@ def read_manifest(folder: Path) -> Iterator[Sample]:
     except (OSError, ValueError, TypeError) as problem:
         raise DatasetError(
             f"{path} cannot be read: {problem}", hint="prepare the dataset again."
+        ) from None
+
+
+def manifest_sha256(folder: Path) -> str:
+    """Hash of the manifest: another one when paths, labels or tensors differ.
+
+    Raises:
+        DatasetError: there is none.
+    """
+    path = folder / MANIFEST_FILE
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as problem:
+        raise DatasetError(
+            f"{path} cannot be read: {problem.strerror}", hint="prepare the dataset again."
         ) from None
 
 

@@ -169,10 +169,13 @@ class Run:
         return None
 
 
-def run_name(model_sha256: str, dataset: manifest.Dataset, settings: RunSettings) -> str:
-    """The run's name: twelve hex digits of what its results depend on. Pure."""
+def run_name(
+    model_sha256: str, manifest_sha256: str, dataset: manifest.Dataset, settings: RunSettings
+) -> str:
+    """The run's name: twelve hex digits of what its figures depend on, labels included. Pure."""
     parts = {
         "model": model_sha256,
+        "manifest": manifest_sha256,
         "shards": [[shard.bin_sha256, shard.list_sha256] for shard in dataset.shards],
         "runner": settings.runner_sha256,
         "variant": settings.variant,
@@ -228,7 +231,7 @@ def open_run(
     )
     identity = {
         "model": contract.pte.sha256,
-        "dataset": run_name("", described, RunSettings("", "")),
+        "dataset": run_name("", manifest.manifest_sha256(dataset), described, RunSettings("", "")),
         "runner": settings.runner_sha256,
         "options": json.dumps(settings.options.key(), sort_keys=True),
     }
@@ -258,7 +261,9 @@ def _identify(
     contract = contracts.load(model, verify_files=True)
     described = manifest.load(dataset)
     check_fit(contract, described)
-    name = run_id or run_name(contract.pte.sha256, described, settings)
+    name = run_id or run_name(
+        contract.pte.sha256, manifest.manifest_sha256(dataset), described, settings
+    )
     if not _RUN_ID.fullmatch(name):
         raise InputError(
             f"run id {name!r} cannot be used",

@@ -71,6 +71,23 @@ def test_named_run_of_something_else_is_refused(make_inputs: Callable) -> None:
         inputs.open(run_id="../else")
 
 
+def test_corrected_labels_are_another_run(make_inputs: Callable) -> None:
+    inputs = make_inputs()
+    before, named = inputs.open(), inputs.open(run_id="mine")
+    manifest = before.dataset_folder / "manifest.jsonl"
+    manifest.write_text(manifest.read_text().replace('"label": 3', '"label": 4'))
+    after = inputs.open()
+    assert after.id != before.id
+    chunk = after.queue().lease("b1", 12)
+    assert chunk is not None
+    assert [s.label for s in chunk.samples if s.id == 3] == [4]
+    with pytest.raises(InputError, match="another dataset"):
+        inputs.open(run_id=named.id)
+    manifest.unlink()
+    with pytest.raises(DatasetError, match="cannot be read"):
+        inputs.open()
+
+
 def test_dataset_of_another_model_is_refused(make_inputs: Callable) -> None:
     inputs = make_inputs(preprocessing=Preprocessing(8, 4, mean=(0.5,) * 3, std=(0.25,) * 3))
     with pytest.raises(DatasetError, match="does not fit model tiny: preprocessing"):
