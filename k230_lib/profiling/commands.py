@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True)
 
-PAGE_NAME = "report.html"
-
 _Model = Annotated[
     Path | None,
     typer.Option("--model", help="Folder of the model that ran: model.json, .pte, .etrecord."),
@@ -165,7 +163,7 @@ def _finish(
     from ..report.profile_report import would_change, write_profile_report
     from .compare import Thresholds, failures
     from .compare import compare as compare_profiles
-    from .outputs import summary_document
+    from .outputs import PAGE_NAME, summary_document
     from .profile import pooled
 
     variants = pooled(profiles)
@@ -203,6 +201,8 @@ def _finish(
 
 def _told(folder: Path, *, changed: bool, as_json: bool) -> None:
     """What check mode says."""
+    from .outputs import PAGE_NAME
+
     answer = {"changed": changed, "page": str(folder / PAGE_NAME)}
     text = f"the report in {folder} {'would be written' if changed else 'is up to date'}"
     typer.echo(json.dumps(answer) if as_json else text)

@@ -15,6 +15,7 @@ from .compare import Comparison
 from .families import type_name
 from .profile import Profile
 
+PAGE_NAME = "report.html"
 SUMMARY_NAME = "profile.json"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import EnvironmentProblemError
-from ..profiling.commands import PAGE_NAME
 from ..profiling.compare import Comparison
-from ..profiling.outputs import SUMMARY_NAME, summary_document, write_summary, write_tables
+from ..profiling.outputs import (
+    PAGE_NAME,
+    SUMMARY_NAME,
+    summary_document,
+    write_summary,
+    write_tables,
+)
 from ..profiling.profile import Profile
 from ..profiling.trace import write_trace
 from .excel import write_workbook
