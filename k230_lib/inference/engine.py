@@ -36,7 +36,7 @@ from .queue import Counts, Failure, RunQueue
 from .recovery import recover
 from .results import ResultRecord
 from .runner import batch_command, list_path, model_path, results_path
-from .schedule import Pace, chunk_size
+from .schedule import Pace, chunk_size, time_to_send
 from .session import ChunkRun, ChunkSession
 from .store import BoardStore, Collected
 
@@ -92,6 +92,7 @@ class BoardEngine:
         self._last: Future[None] | None = None
         self._waiting_for_room = False
         self._in_flight = 0
+        self._send_seconds = 0.0
         self._computed = self._checked = self._failed = self._right = 0
         self._fruitless = self._recoveries = 0
         self._stuck_at: int | None = None
@@ -161,6 +162,11 @@ class BoardEngine:
         if self._next is None:
             self._next = self._pool.submit(self._lease_and_send)
 
+    def _send_in_time(self, left: int) -> None:
+        """Send ahead when the present chunk will be done soon."""
+        if time_to_send(left, self._pace.rate, self._send_seconds):
+            self._send_ahead()
+
     def _lease_and_send(self) -> PackedChunk | None:
         job, sample = self._job, self._job.run.header.nbytes
         if self._store.room < sample:
@@ -176,6 +182,7 @@ class BoardEngine:
         chunk = self._queue.lease(job.board, want, self._store.room)
         if chunk is None:
             return None
+        begin = time.monotonic()
         try:
             packed = self._with_linux(lambda: self._store.send(chunk))
         except BoardSpaceError:
@@ -186,6 +193,8 @@ class BoardEngine:
             self._with_linux(self._store.measure)
             return None
         self._in_flight += 1
+        parts = job.run.settings.chunk / len(chunk.pack)
+        self._send_seconds = (time.monotonic() - begin) * max(1.0, parts)
         return packed
 
     def _with_linux(self, step: Callable[[], T]) -> T:
@@ -208,8 +217,7 @@ class BoardEngine:
         self._queue.start(packed.chunk)
         begin = time.monotonic()
         self._pace.begin()
-        if self._pace.rate > 0:
-            self._send_ahead()
+        self._send_in_time(len(packed.chunk.samples))
         end = self._run(packed, lambda frame: self._on_item(packed.chunk, frame))
         if end.error is None:
             computed = len(packed.chunk.samples) - end.resumed
@@ -239,8 +247,7 @@ class BoardEngine:
     def _on_item(self, chunk: Chunk, frame: Frame) -> None:
         running = frame.integer("seq") + 1
         self._pace.at(running, time.monotonic())
-        if self._pace.rate > 0:
-            self._send_ahead()
+        self._send_in_time(len(chunk.samples) - running)
         if chunk.kind == "check":
             self._tell("check", f"{running} of {len(chunk.samples)} of another board")
         else:

@@ -35,6 +35,23 @@ def chunk_size(open_samples: int, rates: Mapping[str, float], board: str, maximu
 
 
 _FULL_WEIGHT = 32
+_LEAD_SECONDS = 1.5
+
+
+def time_to_send(left: int, rate: float, send_seconds: float) -> bool:
+    """Should the next chunk be leased and sent now?
+
+    As late as the sending allows: what a board has leased early, no faster board can take.
+
+    Args:
+        left: samples of the present chunk that are not computed yet.
+        rate: samples per second; 0 while unknown.
+        send_seconds: how long sending a full chunk takes.
+    """
+    if rate <= 0:
+        return False
+    # Two samples ahead at least, for there may be no report in between.
+    return left / rate <= max(_LEAD_SECONDS + 2 * send_seconds, 2.0 / rate)
 
 
 class Pace:

@@ -6,7 +6,7 @@ import heapq
 
 import pytest
 
-from k230_lib.inference.schedule import Pace, chunk_size
+from k230_lib.inference.schedule import Pace, chunk_size, time_to_send
 
 OVERHEAD = 0.4
 
@@ -68,3 +68,12 @@ def test_speed_is_learned_from_large_chunks() -> None:
     assert pace.rate == pytest.approx(15.0)
     pace.add(1, 1.0)
     assert pace.rate > 14.5
+
+
+def test_next_chunk_is_taken_as_late_as_sending_allows() -> None:
+    assert not time_to_send(60, 13.3, 0.1)
+    assert time_to_send(15, 13.3, 0.1)
+    assert time_to_send(60, 13.3, 4.0)
+    assert time_to_send(2, 0.03, 0.1)
+    assert not time_to_send(3, 0.03, 0.1)
+    assert not time_to_send(1, 0.0, 9.0)
