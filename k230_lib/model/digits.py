@@ -18,6 +18,7 @@ from ..dataset.locks import temporary
 from ..errors import ModelError
 from .bundle import ModelBundle, numbered, state_sha256
 from .contract import Source
+from .quiet import quiet_torch
 from .versions import installed
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def bundle(
     Raises:
         ModelError: the accuracy on the held-out pictures is below 95 %.
     """
+    quiet_torch()
     import torch
 
     train, test = split()

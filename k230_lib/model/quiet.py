@@ -1,4 +1,4 @@
-"""Keep lines that mean nothing to the user off their terminal."""
+"""Load torch and the runtime quietly: no lines that mean nothing to the user, no busy waiting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ _MEANINGLESS = (b"[cpuinfo_utils.cpp:",)
 
 
 def quiet_torch() -> None:
-    """Import torch without its notes about its own deprecations."""
+    """Import torch without its notes about its own deprecations, and without spinning threads.
+
+    OpenMP's threads wait for each other in busy loops: with other work on the cores, training was
+    seen to take ten times as long. The policy counts only if set before torch is loaded.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch  # noqa: F401
 
     logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)
