@@ -24,8 +24,10 @@ class K230Error(Exception):
 
     def __str__(self) -> str:
         where = f"{self.board}: " if self.board else ""
-        what_next = f" Next: {self.hint}" if self.hint else ""
-        return f"{where}{self.message}{what_next}"
+        if not self.hint:
+            return f"{where}{self.message}"
+        stop = "" if self.message.endswith((".", "!", "?")) else "."
+        return f"{where}{self.message}{stop} Next: {self.hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions with keyword-only arguments do not survive pickling between processes.

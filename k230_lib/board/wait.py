@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..errors import BoardUnreachableError
 from .shell import BoardShell
 
+_LOOK = "check power and network, or look at its Linux console."
 _PROBE = (
     "read up rest </proc/uptime; echo uptime=$up\n"
     "grep -q ' /sharefs ' /proc/mounts && echo mounted=1\n"
@@ -50,11 +51,13 @@ def wait_until_ready(
     interval_s: float = 1.0,
     need_sharefs: bool = True,
     on_failure: Callable[[], None] = lambda: None,
+    hint: str = _LOOK,
 ) -> Readiness:
     """Probe until the board is ready, one round trip per probe.
 
     Args:
         on_failure: called after each connection failure, e.g. to drop a stale control socket.
+        hint: what to do when the board does not answer.
 
     Raises:
         BoardUnreachableError: not ready within ``timeout_s``; says what was missing last.
@@ -74,6 +77,6 @@ def wait_until_ready(
             raise BoardUnreachableError(
                 f"not ready within {timeout_s:g} s: {lacks}",
                 board=shell.board,
-                hint="check power and network, or look at its Linux console.",
+                hint=hint,
             )
         time.sleep(interval_s)

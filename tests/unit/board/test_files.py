@@ -198,7 +198,7 @@ def test_too_large_for_the_card_is_refused_before_sending(
     huge = tmp_path / "huge"
     with huge.open("wb") as file:
         file.truncate(1 << 50 if shutil.disk_usage(tmp_path).total > 1 << 44 else 1 << 43)
-    with pytest.raises(BoardSpaceError, match=r"^board1: .*MiB are free Next: delete files"):
+    with pytest.raises(BoardSpaceError, match=r"^board1: .*MiB are free\. Next: delete files"):
         put_file(shell, huge, str(tmp_path / "target"), sha256="0" * 64)
     assert shell.bytes_sent < 1000
 
