@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 
-from .decode import Instruction, Register, decode, vtype_lmul
+from .decode import Instruction, Register, decode
 
 WIDTH = 2
 _REPEATS, _WARM_UP = 12, 3
@@ -18,7 +18,7 @@ _REPEATS, _WARM_UP = 12, 3
 
 @dataclass(frozen=True)
 class BlockCost:
-    """One execution of a block. Cycles are of the model; `fma` and `valu` in register operations."""
+    """One execution of a block, in the model's cycles; `fma` in register operations."""
 
     instructions: int
     cycles: float
@@ -113,6 +113,3 @@ def block_cost(words: tuple[int, ...], vtype: int) -> BlockCost:
         sum(d.groups for d in decoded if d.fma),
         lsu,
     )
-
-
-__all__ = ["BlockCost", "Core", "block_cost", "vtype_lmul"]

@@ -1,7 +1,8 @@
 // One channel of a depthwise 3x3 convolution, padding 1: output columns in lanes. Each input row
 // is read once per column tile and feeds the up to three output rows it belongs to, which roll
 // through registers. Rows outside the image are skipped, columns outside come from slides.
-#include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "../isa_table.h"
 #include "primitives.h"
@@ -12,23 +13,26 @@ namespace {
 
 using detail::Depthwise3x3;
 
+// All scalars of a channel, by value: p itself might change with any store, as far as a compiler
+// knows, and reading it again would wait behind the vector loads.
 struct Weights {
   float w0, w1, w2, w3, w4, w5, w6, w7, w8;
+  float bias, low, high;
 };
 
 K230_INLINE Weights weights_of(const Depthwise3x3& p) {
   const float* w = p.w;
-  return {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]};
+  return {w[0], w[1], w[2], w[3], w[4], w[5], w[6],
+          w[7], w[8], p.bias, p.low, p.high};
 }
 
-// Bias, clamp and store of one output row. seen gathers the NaNs of watched rows.
+// Bias, clamp and store of one output row. clean stays -1 until a watched row holds a NaN.
 template <class V, bool Clamp, bool Watch>
-K230_INLINE void finish(const Depthwise3x3& p, typename V::F32 acc, typename V::Mask& seen,
-                        float* y, size_t vl) {
-  acc = V::add(acc, p.bias, vl);
+K230_INLINE void finish(const Weights& w, typename V::F32 acc, long& clean, float* y, size_t vl) {
+  acc = V::add(acc, w.bias, vl);
   if constexpr (Clamp) {
-    if constexpr (Watch) seen = V::either(seen, V::is_nan(acc, vl), vl);
-    acc = V::min(V::max(acc, p.low, vl), p.high, vl);
+    if constexpr (Watch) clean &= V::first(V::is_nan(acc, vl), vl);
+    acc = V::min(V::max(acc, w.low, vl), w.high, vl);
   }
   V::store(y, acc, vl);
 }
@@ -40,7 +44,7 @@ K230_INLINE void finish(const Depthwise3x3& p, typename V::F32 acc, typename V::
 template <class V, bool Clamp, bool Left, bool Right, bool Top, bool Bottom, bool Watch>
 K230_INLINE void row(const Depthwise3x3& p, const Weights& w, typename V::F32& prev,
                      typename V::F32& cur, typename V::F32& next, typename V::F32& left,
-                     typename V::F32& mid, typename V::F32& right, typename V::Mask& seen,
+                     typename V::F32& mid, typename V::F32& right, long& clean,
                      const float* following, float* y, size_t vl) {
   if constexpr (Left) left = V::slide_up(mid, 0.0f, vl);
   if constexpr (Right) right = V::slide_down(mid, 0.0f, vl);
@@ -62,8 +66,8 @@ K230_INLINE void row(const Depthwise3x3& p, const Weights& w, typename V::F32& p
     next = V::fma(next, w.w2, right, vl);
     if constexpr (!Right) right = V::load(following + 1, vl);
   }
-  if constexpr (!Top) finish<V, Clamp, Watch>(p, prev, seen, y, vl);
-  if constexpr (Bottom) finish<V, Clamp, true>(p, cur, seen, Top ? y : y + p.out_w, vl);
+  if constexpr (!Top) finish<V, Clamp, Watch>(w, prev, clean, y, vl);
+  if constexpr (Bottom) finish<V, Clamp, true>(w, cur, clean, Top ? y : y + p.out_w, vl);
 }
 
 template <class V, bool Clamp, bool Left, bool Right>
@@ -76,15 +80,15 @@ K230_INLINE bool tile_stride1(const Depthwise3x3& p, const Weights& w, int64_t c
   typename V::F32 mid = V::load(x, vl);
   if constexpr (!Left) left = V::load(x - 1, vl);
   if constexpr (!Right) right = V::load(x + 1, vl);
-  typename V::Mask seen = V::none(vl);
+  long clean = -1;
 #define K230_ROW(top, bottom, watch, prev, cur, next) \
-  row<V, Clamp, Left, Right, top, bottom, watch>(p, w, prev, cur, next, left, mid, right, seen, x, \
+  row<V, Clamp, Left, Right, top, bottom, watch>(p, w, prev, cur, next, left, mid, right, clean, x, \
                                                  y, vl)
   int64_t rest = p.in_h - 1;  // input rows after this one
   x += ldx;
   if (rest == 0) {
     K230_ROW(true, true, true, a, b, c);
-    return Clamp && V::any(seen, vl);
+    return clean != -1;
   }
   K230_ROW(true, false, false, c, a, b);
   x += ldx;
@@ -111,7 +115,7 @@ K230_INLINE bool tile_stride1(const Depthwise3x3& p, const Weights& w, int64_t c
     }
   }
 #undef K230_ROW
-  return Clamp && V::any(seen, vl);
+  return clean != -1;
 }
 
 // Stride 2: the even columns of an input row are the middle ones, the odd columns the right ones
@@ -139,7 +143,7 @@ K230_INLINE bool tile_stride2(const Depthwise3x3& p, const Weights& w, int64_t c
   float* y = p.y + col;
   const int64_t ldx = p.in_w;
   typename V::F32 mid, right, left, cur, next;
-  typename V::Mask seen = V::none(vl);
+  long clean = -1;
   float first = Left ? 0.0f : x[-1];
   right = load_odd<V, Odd>(x, vl);
   mid = V::load2(x, vl);
@@ -166,7 +170,7 @@ K230_INLINE bool tile_stride2(const Depthwise3x3& p, const Weights& w, int64_t c
     cur = V::fma(cur, w.w7, mid, vl);
     next = V::fma(next, w.w1, mid, vl);
     mid = V::load2(x, vl);
-    finish<V, Clamp, true>(p, cur, seen, y, vl);
+    finish<V, Clamp, true>(w, cur, clean, y, vl);
     y += p.out_w;
     left = left_of<V, Odd>(first, right, vl);
     x += ldx;
@@ -183,7 +187,7 @@ K230_INLINE bool tile_stride2(const Depthwise3x3& p, const Weights& w, int64_t c
     cur = V::fma(cur, w.w6, left, vl);
     cur = V::fma(cur, w.w7, mid, vl);
   }
-  finish<V, Clamp, true>(p, cur, seen, y, vl);
+  finish<V, Clamp, true>(w, cur, clean, y, vl);
   if (rest == 2) {  // an odd number of rows: the last is the middle of an output row of its own
     next = V::mul(right, w.w2, vl);
     next = V::fma(next, w.w0, left, vl);
@@ -196,9 +200,9 @@ K230_INLINE bool tile_stride2(const Depthwise3x3& p, const Weights& w, int64_t c
     next = V::fma(next, w.w5, right, vl);
     next = V::fma(next, w.w3, left, vl);
     next = V::fma(next, w.w4, mid, vl);
-    finish<V, Clamp, true>(p, next, seen, y + p.out_w, vl);
+    finish<V, Clamp, true>(w, next, clean, y + p.out_w, vl);
   }
-  return Clamp && V::any(seen, vl);
+  return clean != -1;
 }
 
 template <class V, bool Clamp>
@@ -242,13 +246,24 @@ K230_INLINE bool plane(const Depthwise3x3& p) {
   return nan;
 }
 
+// Without a branch or a floating-point comparison for each: exponents of only ones carry into the
+// sign when one is added.
+K230_INLINE bool all_finite(const float* v, int count) {
+  uint32_t carries = 0;
+  for (int i = 0; i < count; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, v + i, sizeof bits);
+    carries |= (bits & 0x7f800000u) + 0x00800000u;
+  }
+  return (carries & 0x80000000u) == 0;
+}
+
 }  // namespace
 
 bool depthwise3x3(const Depthwise3x3& p) {
   // An infinite weight times a zero from outside the image would make a NaN that skipping the
   // outside does not, so such planes take the code that skips everywhere.
-  const bool finite = std::all_of(p.w, p.w + 9, [](float v) { return v - v == 0.0f; });
-  if (!finite) return detail::scalar_table().depthwise3x3(p);
+  if (!all_finite(p.w, 9)) return detail::scalar_table().depthwise3x3(p);
   return p.clamp ? plane<true>(p) : plane<false>(p);
 }
 

@@ -5,38 +5,35 @@
 namespace k230::rvv {
 namespace {
 
-// Four dot products at a time share the loads of x. Lanes beyond the last full group go into a
-// product of their own, so that no accumulator mixes vector lengths.
+// Four dot products at a time share the loads of x. What does not fill a group is done one by
+// one, so that no accumulator mixes vector lengths.
 template <int R>
 K230_INLINE void dots(const float* x, const float* w, int64_t ldw, size_t k, float* y) {
   const float* w1 = w + (R > 1 ? ldw : 0);
   const float* w2 = w + (R > 2 ? 2 * ldw : 0);
   const float* w3 = w + (R > 3 ? 3 * ldw : 0);
-  const size_t full = M4::set(k);
-  vfloat32m4_t a = M4::fill(0.0f, full);
-  vfloat32m4_t b = a;
-  vfloat32m4_t c = a;
-  vfloat32m4_t d = a;
+  const size_t full = M2::set(k);
+  vfloat32m2_t a = M2::fill(0.0f, full);
+  vfloat32m2_t b = a;
+  vfloat32m2_t c = a;
+  vfloat32m2_t d = a;
   size_t i = 0;
   for (; i + full <= k; i += full) {
-    const vfloat32m4_t v = M4::load(x + i, full);
-    a = M4::fma(a, v, M4::load(w + i, full), full);
-    if constexpr (R > 1) b = M4::fma(b, v, M4::load(w1 + i, full), full);
-    if constexpr (R > 2) c = M4::fma(c, v, M4::load(w2 + i, full), full);
-    if constexpr (R > 3) d = M4::fma(d, v, M4::load(w3 + i, full), full);
+    const vfloat32m2_t v = M2::load(x + i, full);
+    a = M2::fma(a, v, M2::load(w + i, full), full);
+    if constexpr (R > 1) b = M2::fma(b, v, M2::load(w1 + i, full), full);
+    if constexpr (R > 2) c = M2::fma(c, v, M2::load(w2 + i, full), full);
+    if constexpr (R > 3) d = M2::fma(d, v, M2::load(w3 + i, full), full);
   }
-  float s0 = M4::sum(a, full);
-  float s1 = R > 1 ? M4::sum(b, full) : 0.0f;
-  float s2 = R > 2 ? M4::sum(c, full) : 0.0f;
-  float s3 = R > 3 ? M4::sum(d, full) : 0.0f;
-  while (i < k) {
-    const size_t vl = M4::set(k - i);
-    const vfloat32m4_t v = M4::load(x + i, vl);
-    s0 += M4::sum(M4::fma(M4::fill(0.0f, vl), v, M4::load(w + i, vl), vl), vl);
-    if constexpr (R > 1) s1 += M4::sum(M4::fma(M4::fill(0.0f, vl), v, M4::load(w1 + i, vl), vl), vl);
-    if constexpr (R > 2) s2 += M4::sum(M4::fma(M4::fill(0.0f, vl), v, M4::load(w2 + i, vl), vl), vl);
-    if constexpr (R > 3) s3 += M4::sum(M4::fma(M4::fill(0.0f, vl), v, M4::load(w3 + i, vl), vl), vl);
-    i += vl;
+  float s0 = M2::sum(a, full);
+  float s1 = R > 1 ? M2::sum(b, full) : 0.0f;
+  float s2 = R > 2 ? M2::sum(c, full) : 0.0f;
+  float s3 = R > 3 ? M2::sum(d, full) : 0.0f;
+  for (; i < k; ++i) {
+    s0 += x[i] * w[i];
+    if constexpr (R > 1) s1 += x[i] * w1[i];
+    if constexpr (R > 2) s2 += x[i] * w2[i];
+    if constexpr (R > 3) s3 += x[i] * w3[i];
   }
   y[0] = s0;
   if constexpr (R > 1) y[1] = s1;

@@ -61,14 +61,10 @@ namespace k230::rvv {
     static K230_INLINE Mask is_nan(F32 v, size_t vl) {                                            \
       return K230_RVV(vmfne_vv_f32##lm##_b##bits)(v, v, vl);                                      \
     }                                                                                             \
-    static K230_INLINE Mask none(size_t vl) { return K230_RVV(vmclr_m_b##bits)(vl); }             \
-    static K230_INLINE Mask either(Mask a, Mask b, size_t vl) {                                   \
-      return K230_RVV(vmor_mm_b##bits)(a, b, vl);                                                 \
+    static K230_INLINE long first(Mask m, size_t vl) { /* -1 when no lane is set */                \
+      return K230_RVV(vfirst_m_b##bits)(m, vl);                                                   \
     }                                                                                             \
-    static K230_INLINE bool any(Mask m, size_t vl) {                                              \
-      return K230_RVV(vfirst_m_b##bits)(m, vl) >= 0;                                              \
-    }                                                                                             \
-    static K230_INLINE bool any_nan(F32 v, size_t vl) { return any(is_nan(v, vl), vl); }          \
+    static K230_INLINE bool any_nan(F32 v, size_t vl) { return first(is_nan(v, vl), vl) >= 0; }   \
     static K230_INLINE F32 select(Mask mask, F32 on, F32 off, size_t vl) {                        \
       return K230_RVV_MERGE(f32##lm, off, on, mask, vl);                                          \
     }                                                                                             \

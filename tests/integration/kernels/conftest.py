@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,7 @@ def tool(name: str) -> str:
     return shutil.which(name, path=f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}") or name
 
 
-def build(source: Path, folder: Path, *options: str) -> Path:
+def build_project(source: Path, folder: Path, *options: str) -> Path:
     """Configures and builds; the build's own output is the failure message."""
     ninja = shutil.which("ninja", path=f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}")
     generator = [f"-DCMAKE_MAKE_PROGRAM={ninja}", "-G", "Ninja"] if ninja else []
@@ -35,12 +35,24 @@ def build(source: Path, folder: Path, *options: str) -> Path:
     return folder
 
 
-def ctest(folder: Path, *options: str) -> str:
+def run_ctest(folder: Path, *options: str) -> str:
     """Runs the tests of a build folder; what failed is the failure message."""
     command = [tool("ctest"), "--test-dir", str(folder), "--output-on-failure", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="session")
+def build() -> Callable[..., Path]:
+    """build(source, folder, *options): a CMake project, configured and built."""
+    return build_project
+
+
+@pytest.fixture(scope="session")
+def ctest() -> Callable[..., str]:
+    """ctest(folder, *options): runs tests of a build folder, returns what they printed."""
+    return run_ctest
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +83,7 @@ def wheel() -> Path:
 @pytest.fixture(scope="session")
 def wheel_build(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runner and operator tests with our kernels, against the wheel."""
-    return build(
+    return build_project(
         KERNELS,
         tmp_path_factory.mktemp("wheel"),
         f"-DCMAKE_PREFIX_PATH={wheel}",
@@ -86,7 +98,7 @@ def prefix_build(riscv: list[str], wheel: Path, tmp_path_factory: pytest.TempPat
     prefix = os.environ.get("K230_EXECUTORCH_PREFIX")
     if not prefix:
         pytest.skip("no ExecuTorch for riscv64: K230_EXECUTORCH_PREFIX names an installed one")
-    return build(
+    return build_project(
         KERNELS, tmp_path_factory.mktemp("prefix"), *riscv, f"-DCMAKE_PREFIX_PATH={prefix}",
         f"-DK230_ETDUMP_HEADERS={wheel / 'include'}", "-DK230_STATIC=ON",
         "-DK230_KERNEL_LIBRARIES=k230_kernels_executorch", "-DK230_BUILD_TESTS=ON",

@@ -179,7 +179,7 @@ def test_riscv64_whole_program_retires_few_instructions(
     counts = []
     for executions in (1, 2):
         done = subprocess.run(
-            [sys.executable, bench, "count", "--", prefix_build / "runner" / "k230_runner",
+            [sys.executable, bench, "--count", prefix_build / "runner" / "k230_runner",
              "--model_path", network.programs["fused"], "--inputs", inputs,
              "--print_output", "none", "--num_executions", str(executions)],
             capture_output=True, text=True, timeout=600, check=False,
