@@ -42,10 +42,11 @@ def test_limits_hold_for_mobilenet_v2(folder: Path) -> None:
     assert sum(layer["macs"] for layer in layers) == MACS
     kinds = [layer["kind"] for layer in layers]
     assert (kinds.count("conv"), kinds.count("add"), kinds.count("linear")) == (52, 10, 1)
-    # no layer is faster than the multipliers allow
+    # no layer is faster than the multipliers allow, and each did its work: the first product of
+    # a sum is no fused one, and depthwise layers skip what is outside the image
     for layer in layers:
         assert layer["cycles"] >= layer["macs"] / 4
-        assert layer["fma"] * 4 >= layer["macs"] * 0.88
+        assert layer["fma"] * 4 >= layer["macs"] * 0.7
 
 
 def test_bundle_runs_and_is_judged(folder: Path, tmp_path: Path) -> None:
