@@ -8,9 +8,8 @@ results files; whatever else happens, samples without a result go back to the qu
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -30,6 +29,7 @@ from ..errors import (
 )
 from .chunks import Chunk, PackedChunk
 from .frames import Frame
+from .heart import beating
 from .job import BoardJob, BoardOutcome
 from .progress import BoardProgress
 from .queue import Counts, Failure, RunQueue
@@ -45,7 +45,6 @@ Report = Callable[[BoardProgress], None]
 T = TypeVar("T")
 
 _CONNECTION_ATTEMPTS = 3
-_HEARTBEAT = 10.0
 _POLL = 0.5
 _EXCERPT = 2000
 
@@ -104,7 +103,7 @@ class BoardEngine:
         begin = time.monotonic()
         with contextlib.ExitStack() as stack:
             stack.callback(self._pool.shutdown, cancel_futures=True)
-            stack.enter_context(self._heart())
+            stack.enter_context(beating(self._job, self._queue, self._pace))
             self._tell("start", "opening console")
             self._console = self._open_console()
             stack.callback(self._close_console)
@@ -387,23 +386,6 @@ class BoardEngine:
                 text=text,
             )
         )
-
-    @contextlib.contextmanager
-    def _heart(self) -> Iterator[None]:
-        """Say every few seconds that this process lives."""
-        stop = threading.Event()
-
-        def beat() -> None:
-            while not stop.wait(_HEARTBEAT):
-                self._queue.heartbeat(self._job.board, self._pace.rate)
-
-        thread = threading.Thread(target=beat, name=f"heart-{self._job.board}", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
 
 
 def _final(job: BoardJob, counts: Counts) -> BoardProgress:

@@ -49,6 +49,8 @@ class BoardJob:
         runner: path of ``k230_runner`` on the board.
         golden: sample with known logits, computed first.
         power: command that cuts the board's power, if the user has one.
+        end_with_parent: end this process when the one that started it has ended, so that a killed
+            ``ansible-playbook`` leaves no worker that holds the console.
     """
 
     board: str
@@ -60,6 +62,7 @@ class BoardJob:
     limits: Limits = field(default_factory=Limits)
     power: PowerCommand | None = None
     baudrate: int = 115200
+    end_with_parent: bool = False
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ class ActionModule(BoardAction):
             limits=Limits(sample=args["sample_timeout"], reboot=args["reboot_timeout"]),
             power=PowerCommand(args["power_command"]) if args["power_command"] else None,
             baudrate=args["baudrate"],
+            end_with_parent=True,
         )
         outcome = run_board(job, self._tell)
         work = outcome.computed + outcome.checked + outcome.failed
