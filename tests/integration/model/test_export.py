@@ -152,6 +152,7 @@ def test_fused_clamps_are_verified_and_need_our_runner(module: str, tmp_path: Pa
     assert "aten::hardtanh.out" not in done.contract.operators
     assert "aten::relu.out" not in done.contract.operators
     assert done.contract.export["passes"]["fused"] == 2
+    assert 0 < done.contract.export["error_to_eager"] < 1e-5
     with pytest.raises(ModelError, match=r"does not load on the host runtime|k230_runner only"):
         HostProgram(done.folder / "model.pte")
 
