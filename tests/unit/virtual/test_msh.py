@@ -178,14 +178,32 @@ def test_memory_limit(make_console: Callable) -> None:
 
 
 def test_speed_slows_a_program(make_console: Callable) -> None:
-    script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
-
-    def seconds(speed: float) -> float:
+    def stopped_share(speed: float) -> float:
+        """How much of its time the program stands still; not stretched by a busy machine."""
         console = make_console(speed=speed)
         console.read_until("msh />")
-        _install(console, Path(os.path.realpath("/bin/sh")), "shell")
-        started = time.monotonic()
-        console.ask(f'/sharefs/shell -c "{script}"')
-        return time.monotonic() - started
+        _install(console, _SLEEP, "nap")
+        console.type("/sharefs/nap 1\r")
+        states, deadline = [], time.monotonic() + 10
+        while not (children := _children()):
+            assert time.monotonic() < deadline, "the program does not start"
+            time.sleep(0.01)
+        while _children() == children:
+            states.append(_state(children[0]))
+            time.sleep(0.003)
+        return states.count("T") / len(states)
 
-    assert seconds(0.2) > 2 * seconds(1.0)
+    assert stopped_share(1.0) == 0
+    assert stopped_share(0.2) > 0.4
+
+
+def _children() -> list[int]:
+    lists = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
+    return [int(pid) for pid in " ".join(lists).split()]
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except OSError:
+        return "Z"
