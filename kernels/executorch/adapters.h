@@ -47,6 +47,9 @@ Tensor& add_out(KernelRuntimeContext& ctx, const Tensor& a, const Tensor& b, con
 Tensor& mean_out(KernelRuntimeContext& ctx, const Tensor& in, Optional<IntList> dims,
                  bool keepdim, Optional<ScalarType> dtype, Tensor& out);
 
+// aten::permute_copy.out
+Tensor& permute_copy_out(KernelRuntimeContext& ctx, const Tensor& in, IntList dims, Tensor& out);
+
 // aten::addmm.out, aten::linear.out
 Tensor& addmm_out(KernelRuntimeContext& ctx, const Tensor& in, const Tensor& mat1,
                   const Tensor& mat2, const Scalar& beta, const Scalar& alpha, Tensor& out);

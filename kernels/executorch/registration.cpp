@@ -23,6 +23,7 @@ constexpr const char kHardtanh[] = "k230::hardtanh.out";
 constexpr const char kClamp[] = "k230::clamp.out";
 constexpr const char kAdd[] = "k230::add.out";
 constexpr const char kMean[] = "k230::mean.out";
+constexpr const char kPermute[] = "k230::permute_copy.out";
 constexpr const char kAddmm[] = "k230::addmm.out";
 constexpr const char kLinear[] = "k230::linear.out";
 
@@ -43,6 +44,8 @@ Error register_all() {
   const auto clamp = make_boxed_kernel("aten::clamp.out", EXECUTORCH_FN(clamp_out, kClamp)).op_;
   const auto add = make_boxed_kernel("aten::add.out", EXECUTORCH_FN(add_out, kAdd)).op_;
   const auto mean = make_boxed_kernel("aten::mean.out", EXECUTORCH_FN(mean_out, kMean)).op_;
+  const auto permute =
+      make_boxed_kernel("aten::permute_copy.out", EXECUTORCH_FN(permute_copy_out, kPermute)).op_;
   const auto addmm = make_boxed_kernel("aten::addmm.out", EXECUTORCH_FN(addmm_out, kAddmm)).op_;
   const auto linear =
       make_boxed_kernel("aten::linear.out", EXECUTORCH_FN(linear_out, kLinear)).op_;
@@ -78,6 +81,10 @@ Error register_all() {
       Kernel("aten::mean.out", K230_KEY3(K230_F3, K230_F2, K230_F2), mean),
       Kernel("aten::mean.out", K230_KEY3(K230_F2, K230_F2, K230_F2), mean),
       Kernel("aten::mean.out", K230_KEY3(K230_F2, K230_F1, K230_F1), mean),
+      // input, output
+      Kernel("aten::permute_copy.out", K230_KEY3(K230_F2, K230_F2, K230_F2), permute),
+      Kernel("aten::permute_copy.out", K230_KEY3(K230_F3, K230_F3, K230_F3), permute),
+      Kernel("aten::permute_copy.out", K230_KEY3(K230_F4, K230_F4, K230_F4), permute),
       // addend, matrices, output
       Kernel("aten::addmm.out", K230_KEY5(K230_F1, K230_F2, K230_F2, K230_F2, K230_F2), addmm),
       Kernel("aten::addmm.out", K230_KEY5(K230_F2, K230_F2, K230_F2, K230_F2, K230_F2), addmm),

@@ -71,6 +71,8 @@ int main() {
   const TensorMeta f2 = meta(2);
   check(found("aten::addmm.out", {f1, f2, f2, f2, f2}) != found("aten::addmm.out", {}),
         "aten::addmm.out");
+  check(found("aten::permute_copy.out", {f2, f2, f2}) != found("aten::permute_copy.out", {}),
+        "aten::permute_copy.out");
   check(found("k230::conv2d_clamp.out", {}) != nullptr, "k230::conv2d_clamp.out");
   return failures == 0 ? 0 : 1;
 }

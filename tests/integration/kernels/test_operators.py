@@ -361,3 +361,26 @@ def test_addmm_and_linear_agree_with_aten(calls: Any) -> None:
     assert [outcome.error for outcome in outcomes[-2:]] == [INVALID_ARGUMENT] * 2
     assert "inner sizes 3 and 5 differ" in log
     assert "3 features, 5 expected" in log
+
+
+def test_permute_copy_equals_aten(calls: Any) -> None:
+    import torch
+
+    expected = []
+    shapes = drawn(st.lists(st.integers(1, 20), min_size=2, max_size=4), 60)
+    for key, shape in enumerate(shapes):
+        x = numbers(tuple(shape), key)
+        order = torch.randperm(len(shape), generator=torch.Generator().manual_seed(key)).tolist()
+        named = [d - len(shape) if key % 3 == 0 else d for d in order]
+        exact = x.permute(order).contiguous()
+        calls.add("aten::permute_copy.out", x, named, out=torch.empty(exact.shape))
+        expected.append(exact)
+    for dims in ([0, 0], [0], [0, 2]):
+        calls.add("aten::permute_copy.out", numbers((2, 2), 0), dims, out=torch.empty(2, 2))
+    outcomes, log = calls.run()
+    for outcome, exact in zip(outcomes, expected, strict=False):
+        assert (outcome.error, outcome.kernel) == (0, "keyed")
+        assert np.array_equal(outcome.value, exact.numpy())
+    assert [outcome.error for outcome in outcomes[-3:]] == [INVALID_ARGUMENT] * 3
+    assert "2 dimensions must be named" in log
+    assert log.count("out of range or named twice") == 2
