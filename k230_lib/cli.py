@@ -11,6 +11,7 @@ from .dataset.commands import app as dataset_app
 from .errors import K230Error
 from .inference.commands import app as inference_app
 from .model.commands import app as model_app
+from .model.commands import export
 from .play import play
 from .profiling.commands import app as profiling_app
 from .runner.commands import app as runner_app
