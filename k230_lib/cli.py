@@ -29,6 +29,8 @@ app.add_typer(dataset_app, name="dataset", help="Turn labelled images into packe
 app.add_typer(runner_app, name="runner", help="Build and check the program for the board.")
 app.add_typer(inference_app, name="run", help="Look at runs: status, report.")
 app.add_typer(profiling_app, name="profile", help="Tables and reports from ETDump files.")
+# The step that people start with has a short name too.
+app.command("export")(export)
 app.command("play", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
     play
 )
