@@ -39,13 +39,13 @@ test-packages: packages
 	@$(call install_packages,$(TEST_PACKAGES))
 
 $(VENV)/.installed: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV) || { \
 	  echo "no venv module: apt-get install python3-venv (or set PYTHON to a Python 3.11)" >&2; exit 1; }
-	$(BIN)/pip install --quiet --editable .
+	$(VENV)/bin/pip install --quiet --editable .
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/.installed
-	$(BIN)/pip install --quiet --editable '.[test]'
+	$(VENV)/bin/pip install --quiet --editable '.[test]'
 	@touch $@
 
 lint: setup-test ## ruff, mypy --strict, yamllint, ansible-lint (production profile)
