@@ -2,14 +2,15 @@
 
     python tests/benchmarks/preprocess.py [--images FOLDER] [--count 1500] [--workers 2]
 
-Prints one table. Times of one machine at one moment: only their ratios mean anything.
+Prints one table; the requirement is on wall time. Times of one machine at one moment: only their
+ratios mean anything, and with other work on the cores only those of processor time do.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
-import resource
+import os
 import sys
 import tempfile
 import time
@@ -50,12 +51,13 @@ def main() -> int:
             "uint8": lambda number: _ours(images, folder, "uint8", options.workers, number),
             "float32": lambda number: _ours(images, folder, "float32", options.workers, number),
         }
-        best = {name: float("inf") for name in ways}
+        best = {name: (float("inf"), float("inf")) for name in ways}
         for number in range(options.rounds):
             for name, way in ways.items():
-                start = time.perf_counter()
+                start, used = time.perf_counter(), sum(os.times()[:4])
                 way(number)
-                best[name] = min(best[name], time.perf_counter() - start)
+                seconds, cpu = time.perf_counter() - start, sum(os.times()[:4]) - used
+                best[name] = min(best[name][0], seconds), min(best[name][1], cpu)
     return _report(best, options.count, options.workers)
 
 
@@ -116,21 +118,18 @@ def _ours(images: Path, folder: Path, dtype: str, workers: int, number: int) -> 
     assert done.reused == 0
 
 
-def _report(best: dict[str, float], count: int, workers: int) -> int:
-    reference = best["DataLoader"]
+def _report(best: dict[str, tuple[float, float]], count: int, workers: int) -> int:
+    wall, cpu = best["DataLoader"]
     print(f"{count} images, {workers} processes, best of the rounds")
-    print(f"{'way':<12}{'seconds':>9}{'images/s':>10}{'ratio':>7}{'required':>10}")
+    print(f"{'way':<12}{'wall s':>8}{'ratio':>7}{'cpu s':>8}{'ratio':>7}{'required':>10}")
     failed = False
-    for name, seconds in best.items():
-        ratio = reference / seconds
-        required = REQUIRED.get(name)
-        failed |= required is not None and ratio < required
+    for name, (seconds, used) in best.items():
+        required = REQUIRED.get(name, 0.0)
+        failed |= wall / seconds < required
         print(
-            f"{name:<12}{seconds:>9.2f}{count / seconds:>10.1f}{ratio:>7.2f}"
-            f"{required if required else '-':>10}"
+            f"{name:<12}{seconds:>8.2f}{wall / seconds:>7.2f}{used:>8.2f}{cpu / used:>7.2f}"
+            f"{required or '-':>10}"
         )
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"largest worker process: {peak:.0f} MiB")
     return int(failed)
 
 
