@@ -39,35 +39,46 @@ K230_INLINE void finish(const Weights& w, typename V::F32 acc, long& clean, floa
 
 // Stride 1. What one input row does: it is the last of output row prev, the middle of cur and the
 // first of next. Top: it is row 0, so there is no prev and cur begins here. Bottom: no next, and
-// cur ends here. Left and Right: the tile touches that side of the image. The columns of the
-// following row are loaded into mid, left and right as soon as those are used up.
-template <class V, bool Clamp, bool Left, bool Right, bool Top, bool Bottom, bool Watch>
+// cur ends here. Pending: next still holds the output row before prev, which is stored here, at a
+// moment when the load unit is idle. Left and Right: the tile touches that side of the image.
+//
+// The columns of the following row are loaded into mid, left and right as soon as those are used
+// up. Operations take turns between the output rows, so that none needs the one before it.
+template <class V, bool Clamp, bool Left, bool Right, bool Top, bool Bottom, bool Pending,
+          bool Watch>
 K230_INLINE void row(const Depthwise3x3& p, const Weights& w, typename V::F32& prev,
                      typename V::F32& cur, typename V::F32& next, typename V::F32& left,
                      typename V::F32& mid, typename V::F32& right, long& clean,
                      const float* following, float* y, size_t vl) {
   if constexpr (Left) left = V::slide_up(mid, 0.0f, vl);
-  if constexpr (Right) right = V::slide_down(mid, 0.0f, vl);
   if constexpr (!Top) prev = V::fma(prev, w.w7, mid, vl);
+  if constexpr (Right) right = V::slide_down(mid, 0.0f, vl);
   cur = Top ? V::mul(mid, w.w4, vl) : V::fma(cur, w.w4, mid, vl);
+  if constexpr (Pending) V::store(y - p.out_w, next, vl);
   if constexpr (!Bottom) {
     next = V::mul(mid, w.w1, vl);
     mid = V::load(following, vl);
   }
   if constexpr (!Top) prev = V::fma(prev, w.w6, left, vl);
   cur = V::fma(cur, w.w3, left, vl);
+  if constexpr (!Top) prev = V::fma(prev, w.w8, right, vl);
   if constexpr (!Bottom) {
     next = V::fma(next, w.w0, left, vl);
     if constexpr (!Left) left = V::load(following - 1, vl);
   }
-  if constexpr (!Top) prev = V::fma(prev, w.w8, right, vl);
+  if constexpr (!Top) prev = V::add(prev, w.bias, vl);
   cur = V::fma(cur, w.w5, right, vl);
+  if constexpr (!Top && Clamp && Watch) clean &= V::first(V::is_nan(prev, vl), vl);
+  if constexpr (!Top && Clamp) prev = V::max(prev, w.low, vl);
   if constexpr (!Bottom) {
     next = V::fma(next, w.w2, right, vl);
     if constexpr (!Right) right = V::load(following + 1, vl);
   }
-  if constexpr (!Top) finish<V, Clamp, Watch>(w, prev, clean, y, vl);
-  if constexpr (Bottom) finish<V, Clamp, true>(w, cur, clean, Top ? y : y + p.out_w, vl);
+  if constexpr (!Top && Clamp) prev = V::min(prev, w.high, vl);
+  if constexpr (Bottom) {
+    if constexpr (!Top) V::store(y, prev, vl);
+    finish<V, Clamp, true>(w, cur, clean, Top ? y : y + p.out_w, vl);
+  }
 }
 
 template <class V, bool Clamp, bool Left, bool Right>
@@ -81,37 +92,39 @@ K230_INLINE bool tile_stride1(const Depthwise3x3& p, const Weights& w, int64_t c
   if constexpr (!Left) left = V::load(x - 1, vl);
   if constexpr (!Right) right = V::load(x + 1, vl);
   long clean = -1;
-#define K230_ROW(top, bottom, watch, prev, cur, next) \
-  row<V, Clamp, Left, Right, top, bottom, watch>(p, w, prev, cur, next, left, mid, right, clean, x, \
-                                                 y, vl)
-  int64_t rest = p.in_h - 1;  // input rows after this one
-  x += ldx;
+#define K230_ROW(top, bottom, pending, watch, prev, cur, next)                                    \
+  do {                                                                                            \
+    x += ldx;                                                                                     \
+    row<V, Clamp, Left, Right, top, bottom, pending, watch>(p, w, prev, cur, next, left, mid,     \
+                                                            right, clean, x, y, vl);              \
+    if (!(top)) y += ldy;                                                                         \
+  } while (false)
+  // A NaN at input row r reaches output rows r - 1 .. r + 1: watching every third, beginning with
+  // the second, and the last ones is enough.
+  int64_t rest = p.in_h - 1;  // input rows after the first
   if (rest == 0) {
-    K230_ROW(true, true, true, a, b, c);
-    return clean != -1;
-  }
-  K230_ROW(true, false, false, c, a, b);
-  x += ldx;
-  // A NaN at input row r reaches output rows r - 1 .. r + 1: watching every third is enough.
-  for (; rest > 3; rest -= 3) {
-    K230_ROW(false, false, false, a, b, c);
-    x += ldx; y += ldy;
-    K230_ROW(false, false, true, b, c, a);
-    x += ldx; y += ldy;
-    K230_ROW(false, false, false, c, a, b);
-    x += ldx; y += ldy;
-  }
-  if (rest == 1) {
-    K230_ROW(false, true, true, a, b, c);
+    K230_ROW(true, true, false, true, a, b, c);
+  } else if (rest == 1) {
+    K230_ROW(true, false, false, false, c, a, b);
+    K230_ROW(false, true, false, true, a, b, c);
   } else {
-    K230_ROW(false, false, true, a, b, c);
-    x += ldx; y += ldy;
-    if (rest == 2) {
-      K230_ROW(false, true, true, b, c, a);
+    K230_ROW(true, false, false, false, c, a, b);
+    K230_ROW(false, false, false, false, a, b, c);
+    for (--rest; rest > 3; rest -= 3) {
+      K230_ROW(false, false, true, true, b, c, a);
+      K230_ROW(false, false, true, false, c, a, b);
+      K230_ROW(false, false, true, false, a, b, c);
+    }
+    if (rest == 1) {
+      K230_ROW(false, true, true, true, b, c, a);
     } else {
-      K230_ROW(false, false, true, b, c, a);
-      y += ldy;
-      K230_ROW(false, true, true, c, a, b);
+      K230_ROW(false, false, true, true, b, c, a);
+      if (rest == 2) {
+        K230_ROW(false, true, true, true, c, a, b);
+      } else {
+        K230_ROW(false, false, true, true, c, a, b);
+        K230_ROW(false, true, true, true, a, b, c);
+      }
     }
   }
 #undef K230_ROW
