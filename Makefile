@@ -17,9 +17,9 @@ TEST_PACKAGES   := clang-15 clang-19 g++-riscv64-linux-gnu lld-19 qemu-user
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
+# Boards are stopped however it ends; those who press Ctrl-C twice do not interrupt that.
 demo: setup ## two virtual boards, one trained model, one accuracy report
-	@set -e; trap 'ansible-playbook playbooks/virtual_boards.yml -e virtual_boards_state=absent >/dev/null' EXIT; \
-	trap 'exit 130' INT TERM; \
+	@set -e; trap 'trap "" INT TERM; k230 boards down >/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	ansible-playbook playbooks/virtual_boards.yml; \
 	ansible-playbook evaluate.yml
 
