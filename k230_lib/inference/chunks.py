@@ -63,10 +63,16 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class PackedChunk:
-    """A chunk as files: the packed samples and the list that the runner reads."""
+class SentChunk:
+    """A chunk whose files are on the board, in whatever form its runner reads them."""
 
     chunk: Chunk
+
+
+@dataclass(frozen=True)
+class PackedChunk(SentChunk):
+    """A chunk as files: the packed samples and the list that ``k230_runner`` reads."""
+
     content: bytes
     bin_sha256: str
     list_text: bytes
@@ -101,7 +107,7 @@ def pack(chunk: Chunk, shards: Path, header: InputsList) -> PackedChunk:
     places: dict[int, int] = {}
     position = 0
     for sample in chunk.pack:
-        content = _read(shards / f"{sample.shard}.bin", sample)
+        content = read_sample(shards, sample)
         places[sample.id] = position
         position += len(content)
         blocks.append(content)
@@ -121,7 +127,13 @@ def list_text(
     return format_list(inputs).encode("ascii")
 
 
-def _read(path: Path, sample: QueuedSample) -> bytes:
+def read_sample(shards: Path, sample: QueuedSample) -> bytes:
+    """A sample's bytes from the dataset's folder of shards.
+
+    Raises:
+        DatasetError: the shard is missing, or the sample differs from its checksum.
+    """
+    path = shards / f"{sample.shard}.bin"
     try:
         with path.open("rb") as file:
             file.seek(sample.offset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import typer
 
 from ..errors import InputError, ResultsError
 from .queue import RunQueue
+from .queue_rows import boards, events
+from .queue_schema import connect
 from .run import DATABASE, reopen
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -20,19 +23,20 @@ _RUN = typer.Argument(help="Folder of the run, e.g. runs/4f2a90b1c3d4.")
 @app.command()
 def status(run: Path = _RUN, as_json: bool = typer.Option(False, "--json")) -> None:
     """Samples by state, boards and the latest events."""
-    queue = _queue(run)
-    counts = queue.counts()
+    counts = _queue(run).counts()
+    with closing(connect(run / DATABASE)) as db:
+        rows, latest = boards(db), events(db, 10)
     if as_json:
-        typer.echo(json.dumps({**asdict(counts), "boards": queue.boards()}, indent=1))
+        typer.echo(json.dumps({**asdict(counts), "boards": rows}, indent=1))
         return
     typer.echo(
         f"{counts.done} of {counts.total} done, {counts.leased} at work, {counts.open} open, "
         f"{counts.quarantined} given up"
     )
-    for row in queue.boards():
+    for row in rows:
         words = f"{row['board']}: {row['state']}, {row['computed']} computed"
         typer.echo(f"{words} {row['message']}".rstrip())
-    for moment, board, text in queue.events(10):
+    for moment, board, text in latest:
         typer.echo(f"{moment} {board}: {text}")
 
 

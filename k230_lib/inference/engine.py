@@ -27,18 +27,17 @@ from ..errors import (
     ProgramHungError,
     ResultsError,
 )
-from .chunks import Chunk, PackedChunk
-from .frames import Frame
+from .chunks import Chunk, SentChunk
 from .heart import beating
 from .job import BoardJob, BoardOutcome
 from .progress import BoardProgress
 from .queue import Counts, Failure, RunQueue
 from .recovery import recover
 from .results import ResultRecord
-from .runner import batch_command, list_path, model_path, results_path
 from .schedule import Pace, chunk_size, time_to_send
 from .session import ChunkRun, ChunkSession
 from .store import BoardStore, Collected
+from .upstream import UpstreamSession, UpstreamStore
 
 Report = Callable[[BoardProgress], None]
 
@@ -46,6 +45,7 @@ T = TypeVar("T")
 
 _CONNECTION_ATTEMPTS = 3
 _POLL = 0.5
+_SHORTLY = 0.05
 _EXCERPT = 2000
 
 
@@ -84,10 +84,11 @@ class BoardEngine:
 
     def __init__(self, job: BoardJob, queue: RunQueue, report: Report) -> None:
         self._job, self._queue, self._report = job, queue, report
-        self._store = BoardStore(job.shell, job.run, job.limits.reserve)
+        kind = UpstreamStore if job.upstream else BoardStore
+        self._store = kind(job.shell, job.run, job.limits.reserve)
         self._pace = Pace()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"transfer-{job.board}")
-        self._next: Future[PackedChunk | None] | None = None
+        self._next: Future[SentChunk | None] | None = None
         self._last: Future[None] | None = None
         self._waiting_for_room = False
         self._in_flight = 0
@@ -143,18 +144,17 @@ class BoardEngine:
             if self._waiting_for_room:
                 self._waiting_for_room = False
                 continue
-            counts = self._queue.counts()
-            if counts.leased == 0 and counts.open == 0:
-                if not self._queue.checks_wanted(self._job.board):
-                    return
-            elif counts.open and not counts.leased and self._only_others_may():
+            counts, board = self._queue.counts(), self._job.board
+            if counts.left == 0 and not self._queue.checks_wanted(board):
                 return
+            if counts.left and not counts.leased:
+                if not self._queue.open_for(board):
+                    # What is left has failed here; the others will do it.
+                    return
+                time.sleep(_SHORTLY)
+                continue
             self._tell("wait", "for the other boards")
             time.sleep(_POLL)
-
-    def _only_others_may(self) -> bool:
-        """Are the open samples such as this board has failed at, with other boards at work?"""
-        return any(board != self._job.board for board in self._queue.rates())
 
     def _send_ahead(self) -> None:
         """Let the other thread lease and send the next chunk."""
@@ -166,7 +166,7 @@ class BoardEngine:
         if time_to_send(left, self._pace.rate, self._send_seconds):
             self._send_ahead()
 
-    def _lease_and_send(self) -> PackedChunk | None:
+    def _lease_and_send(self) -> SentChunk | None:
         job, sample = self._job, self._job.run.header.nbytes
         if self._store.room < sample:
             self._with_linux(self._store.measure)
@@ -212,12 +212,12 @@ class BoardEngine:
             last, self._last = self._last, None
             last.result()
 
-    def _compute(self, packed: PackedChunk) -> None:
+    def _compute(self, packed: SentChunk) -> None:
         self._queue.start(packed.chunk)
         begin = time.monotonic()
         self._pace.begin()
         self._send_in_time(len(packed.chunk.samples))
-        end = self._run(packed, lambda frame: self._on_item(packed.chunk, frame))
+        end = self._run(packed, lambda done: self._on_done(packed.chunk, done))
         if end.error is None:
             computed = len(packed.chunk.samples) - end.resumed
             self._pace.add(computed, time.monotonic() - begin)
@@ -229,22 +229,17 @@ class BoardEngine:
         if end.error is not None or self._fruitless:
             self._settle_last()
 
-    def _run(self, packed: PackedChunk, on_item: Callable[[Frame], None]) -> ChunkRun:
-        run = self._job.run
-        session = ChunkSession(self._console, run.id)
-        command = batch_command(
-            self._job.runner,
-            model=model_path(run.contract.pte.sha256),
-            inputs_list=list_path(packed.list_sha256),
-            results=results_path(run.id, packed.list_sha256),
-            run_id=run.id,
-            options=run.settings.options,
-        )
-        silence = self._job.limits.silence(self._pace.rate, run.settings.options.repeats)
-        return session.run(command, silence=silence, on_item=on_item)
+    def _run(self, packed: SentChunk, on_done: Callable[[int], None]) -> ChunkRun:
+        job, options = self._job, self._job.run.settings.options
+        silence = job.limits.silence(self._pace.rate, options.repeats)
+        if isinstance(self._store, UpstreamStore):
+            single = UpstreamSession(self._console, self._store, job.runner)
+            return single.run(packed, silence=silence, on_done=on_done)
+        session = ChunkSession(self._console, job.run.id)
+        command = self._store.command(packed, job.runner)
+        return session.run(command, silence=silence, on_done=on_done)
 
-    def _on_item(self, chunk: Chunk, frame: Frame) -> None:
-        running = frame.integer("seq") + 1
+    def _on_done(self, chunk: Chunk, running: int) -> None:
         self._pace.at(running, time.monotonic())
         self._send_in_time(len(chunk.samples) - running)
         if chunk.kind == "check":
@@ -254,7 +249,7 @@ class BoardEngine:
 
     # ---- outcomes (in the other thread) ---------------------------------------------------
 
-    def _conclude(self, packed: PackedChunk, end: ChunkRun) -> None:
+    def _conclude(self, packed: SentChunk, end: ChunkRun) -> None:
         """Fetch, verify, commit, delete."""
         job, chunk = self._job, packed.chunk
         got = self._with_linux(lambda: self._store.collect(packed))
@@ -271,7 +266,7 @@ class BoardEngine:
         rest = len(got.good) + len(failures) < len(chunk.samples)
         self._with_linux(lambda: self._store.discard(packed, keep_pack=rest))
         self._in_flight -= 1
-        if not got.good and not failures:
+        if not got.good and not (failures and len(chunk.samples) == 1):
             self._fruitless += 1
             if self._fruitless >= job.limits.fruitless:
                 raise ResultsError(
@@ -280,7 +275,7 @@ class BoardEngine:
                     board=job.board,
                     hint="look at the console log.",
                 )
-        else:
+        elif got.good:
             self._fruitless = 0
 
     def _blame(self, got: Collected, end: ChunkRun) -> list[Failure]:
@@ -319,7 +314,7 @@ class BoardEngine:
         self._tell("golden", "computing the golden sample")
         chunk = Chunk(0, "golden", (golden.sample,), (golden.sample,))
         packed = self._store.send(chunk)
-        end = self._run(packed, lambda frame: None)
+        end = self._run(packed, lambda done: None)
         got = self._store.collect(packed)
         self._store.discard(packed, keep_pack=False)
         if end.error is not None and not got.good:

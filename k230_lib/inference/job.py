@@ -46,9 +46,10 @@ class BoardJob:
         board: inventory name.
         shell: its Linux.
         console: device path or pyserial URL of its RT-Smart console.
-        runner: path of ``k230_runner`` on the board.
+        runner: path of the runner on the board.
         golden: sample with known logits, computed first.
         power: command that cuts the board's power, if the user has one.
+        upstream: the runner is upstream's ``executor_runner``, one process per image.
         end_with_parent: end this process when the one that started it has ended, so that a killed
             ``ansible-playbook`` leaves no worker that holds the console.
     """
@@ -62,6 +63,7 @@ class BoardJob:
     limits: Limits = field(default_factory=Limits)
     power: PowerCommand | None = None
     baudrate: int = 115200
+    upstream: bool = False
     end_with_parent: bool = False
 
 

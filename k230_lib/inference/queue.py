@@ -203,23 +203,6 @@ class RunQueue:
         ).fetchall()
         return {row["board"]: float(row["rate"]) for row in rows if not lost(row, row["seen"])}
 
-    def boards(self) -> list[dict[str, str | float | None]]:
-        """State of every board, and how many samples it has computed."""
-        rows = self._db.execute(
-            "SELECT board, state, message, rate, golden_difference, bytes_sent, (SELECT COUNT(*) "
-            "FROM results WHERE results.board = boards.board) AS computed FROM boards ORDER BY 1"
-        )
-        return [dict(row) for row in rows]
-
-    def events(self, count: int) -> list[tuple[str, str, str]]:
-        """The latest events, oldest first: UTC time, board, text."""
-        rows = self._db.execute(
-            "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', at, 'unixepoch'), board, text FROM "
-            "(SELECT * FROM events ORDER BY id DESC LIMIT ?) ORDER BY id",
-            (count,),
-        )
-        return [(row[0], row[1], row[2]) for row in rows]
-
     def event(self, board: str, text: str) -> None:
         """Write what happened into the run's log."""
         self._db.execute(
@@ -234,6 +217,20 @@ class RunQueue:
             "AND samples.id NOT IN (SELECT sample FROM checks)) OR EXISTS (SELECT 1 FROM chunks "
             "WHERE kind = 'check' AND state = 'open' AND avoid != ?)",
             (board, board),
+        ).fetchone()
+        return bool(row[0])
+
+    def open_for(self, board: str) -> bool:
+        """Is there main work that this board may lease now?
+
+        A sample that failed on a board is open for others only, as long as there are others.
+        """
+        others = any(name != board for name in self.rates())
+        row = self._db.execute(
+            "SELECT EXISTS (SELECT 1 FROM samples WHERE state = 'open' AND chunk IS NULL) "
+            "OR EXISTS (SELECT 1 FROM chunks WHERE kind = 'main' AND state = 'open' "
+            "AND (avoid IS NULL OR avoid != ? OR ?))",
+            (board, not others),
         ).fetchone()
         return bool(row[0])
 

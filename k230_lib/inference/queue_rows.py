@@ -26,6 +26,25 @@ def insert_result(
     return db.execute(sql, (*values, logits, chunk, now)).rowcount > 0
 
 
+def boards(db: sqlite3.Connection) -> list[dict[str, str | float | None]]:
+    """State of every board, and how many samples it has computed."""
+    rows = db.execute(
+        "SELECT board, state, message, rate, golden_difference, bytes_sent, (SELECT COUNT(*) "
+        "FROM results WHERE results.board = boards.board) AS computed FROM boards ORDER BY 1"
+    )
+    return [dict(row) for row in rows]
+
+
+def events(db: sqlite3.Connection, count: int) -> list[tuple[str, str, str]]:
+    """The latest events, oldest first: UTC time, board, text."""
+    rows = db.execute(
+        "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', at, 'unixepoch'), board, text FROM "
+        "(SELECT * FROM events ORDER BY id DESC LIMIT ?) ORDER BY id",
+        (count,),
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
 def lost(row: sqlite3.Row, last_heard: float) -> bool:
     """Has the process that a row names died, or been silent for too long?"""
     if Worker(row["pid"], row["pid_start"], row["host"]).is_dead():

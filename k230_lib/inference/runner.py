@@ -84,3 +84,14 @@ def batch_command(
     if options.pace_ms:
         words.append(f"--pace_ms={options.pace_ms:g}")
     return " ".join(words)
+
+
+def single_command(runner: str, *, model: str, inputs: str, output: str, repeats: int) -> str:
+    """The line for one image by upstream's ``executor_runner``: flags that all releases have.
+
+    The output tensor comes to ``<output>-0.bin``.
+    """
+    return (
+        f"{runner} --model_path={model} --inputs={inputs} --output_file={output} "
+        f"--num_executions={repeats}"
+    )

@@ -47,13 +47,13 @@ class ChunkSession:
         self._console = console
         self._run_id = run_id
 
-    def run(self, command: str, *, silence: float, on_item: Callable[[Frame], None]) -> ChunkRun:
+    def run(self, command: str, *, silence: float, on_done: Callable[[int], None]) -> ChunkRun:
         """Run one command line to its end.
 
         Args:
             command: as typed at msh.
             silence: seconds without a frame after which the program counts as hung.
-            on_item: told each progress frame.
+            on_done: told at each progress frame how many samples are done.
 
         Raises:
             RunnerError: the runner itself says why it cannot do this, or msh cannot run it.
@@ -66,7 +66,7 @@ class ChunkSession:
             for frame in frames:
                 seen[frame.kind] = frame
                 if frame.kind == "item":
-                    on_item(frame)
+                    on_done(frame.integer("seq") + 1)
             return bool(frames)
 
         error: ConsoleError | None = None

@@ -7,10 +7,20 @@ from dataclasses import dataclass
 from ..board.files import PutRequest, fetch_bytes, free_space, put_many, remove_files
 from ..board.shell import BoardShell, checked
 from ..errors import BoardSpaceError, ResultsError
-from .chunks import Chunk, PackedChunk, pack
+from .chunks import Chunk, PackedChunk, SentChunk, pack
 from .results import STATUS_OK, ResultRecord, check_identity, parse_results
 from .run import Run
-from .runner import MODELS, RESULTS, SHARDS, SHAREFS, bin_path, list_path, model_path, results_path
+from .runner import (
+    MODELS,
+    RESULTS,
+    SHARDS,
+    SHAREFS,
+    batch_command,
+    bin_path,
+    list_path,
+    model_path,
+    results_path,
+)
 
 
 @dataclass(frozen=True)
@@ -58,21 +68,13 @@ class BoardStore:
         Args:
             wanted: open chunks of this board; their files stay.
         """
-        keep = {bin_path(shard.bin_sha256) for shard in self._run.dataset.shards}
-        for chunk in wanted:
-            packed = pack(chunk, self._run.shards, self._run.header)
-            keep |= {
-                bin_path(packed.bin_sha256),
-                bin_path(packed.bin_sha256) + ".part",
-                list_path(packed.list_sha256),
-                results_path(self._run.id, packed.list_sha256),
-            }
+        keep = self._preloaded | {path for chunk in wanted for path in self._files_of(chunk)}
         listing = checked(
             self._shell,
             f"mkdir -p {MODELS} {SHARDS} {RESULTS} && ls -1 -d {SHARDS}/* {RESULTS}/* 2>/dev/null; "
             "true",
         )
-        found = [line for line in listing.splitlines() if line.startswith(("/", "./"))]
+        found = [line for line in listing.splitlines() if line.startswith("/")]
         remove_files(self._shell, [path for path in found if path not in keep])
         model = PutRequest(
             self._run.model_file,
@@ -82,20 +84,46 @@ class BoardStore:
         self.bytes_sent += sum(o.bytes_sent for o in put_many(self._shell, [model]))
         self._free = free_space(self._shell, SHAREFS)
 
-    def send(self, chunk: Chunk) -> PackedChunk:
+    def _files_of(self, chunk: Chunk) -> set[str]:
+        """What may be left of an earlier attempt at the chunk, and is still of use."""
+        packed = pack(chunk, self._run.shards, self._run.header)
+        return {
+            bin_path(packed.bin_sha256),
+            bin_path(packed.bin_sha256) + ".part",
+            list_path(packed.list_sha256),
+            results_path(self._run.id, packed.list_sha256),
+        }
+
+    def send(self, chunk: Chunk) -> SentChunk:
         """Have the chunk's files on the board.
 
         Raises:
             BoardSpaceError: there is no room for them.
         """
         packed = pack(chunk, self._run.shards, self._run.header)
-        sent = sum(o.bytes_sent for o in put_many(self._shell, packed.requests))
-        self.bytes_sent += sent
-        self._free -= sent
+        self._put(packed.requests)
         return packed
 
-    def collect(self, packed: PackedChunk) -> Collected:
+    def _put(self, requests: list[PutRequest]) -> None:
+        sent = sum(outcome.bytes_sent for outcome in put_many(self._shell, requests))
+        self.bytes_sent += sent
+        self._free -= sent
+
+    def command(self, sent: SentChunk, runner: str) -> str:
+        """The line that computes the chunk."""
+        packed, run = _packed(sent), self._run
+        return batch_command(
+            runner,
+            model=model_path(run.contract.pte.sha256),
+            inputs_list=list_path(packed.list_sha256),
+            results=results_path(run.id, packed.list_sha256),
+            run_id=run.id,
+            options=run.settings.options,
+        )
+
+    def collect(self, sent: SentChunk) -> Collected:
         """Fetch and verify the results of a chunk."""
+        packed = _packed(sent)
         path = results_path(self._run.id, packed.list_sha256)
         data = fetch_bytes(self._shell, path)
         ids = [sample.id for sample in packed.chunk.samples]
@@ -133,11 +161,12 @@ class BoardStore:
         missing = tuple(number for number in ids if number not in usable)
         return Collected(tuple(good), tuple(bad), missing, problem)
 
-    def discard(self, packed: PackedChunk, *, keep_pack: bool) -> None:
+    def discard(self, sent: SentChunk, *, keep_pack: bool) -> None:
         """Delete the chunk's files; the packed samples stay when more of them are wanted.
 
         Shards of the dataset stay as well: they were put there ahead of the run.
         """
+        packed = _packed(sent)
         paths = [
             results_path(self._run.id, packed.list_sha256),
             list_path(packed.list_sha256),
@@ -161,3 +190,9 @@ class BoardStore:
             hint="delete files there (the demos in /sharefs/app take 52 MB), or let provision.yml "
             "grow the partition.",
         )
+
+
+def _packed(sent: SentChunk) -> PackedChunk:
+    if not isinstance(sent, PackedChunk):
+        raise TypeError(f"a packed chunk was expected, not {type(sent).__name__}")
+    return sent

@@ -203,3 +203,26 @@ def test_console_is_free_after_a_run(make_rack: Make, make_world: Make) -> None:
     rack.start(board, rack.open(world)).outcome()
     with MshConsole.open(board.settings.console, board.name) as console:
         assert console.run("echo free") == "free"
+
+
+def test_upstream_runner_one_process_per_image(
+    make_rack: Make, make_world: Make, check_complete: Make
+) -> None:
+    """``k230_runner`` knows the flags of ``executor_runner`` and writes the same log and files."""
+    rack, world = make_rack(2), make_world(24)
+    run = rack.open(world, cross_check=0.2)
+    workers = [rack.start(board, run, upstream=True) for board in rack.boards]
+    outcomes = [worker.outcome() for worker in workers]
+    check_complete(run, world)
+    assert sum(outcome.checked for outcome in outcomes) == 5
+    assert all(row[0] > 0 for row in query(run, "SELECT latency_ns FROM results"))
+    left = rack.shell(rack.boards[0]).run("cd /sharefs/k230 && ls shards results").text.split()
+    assert left == ["results:", "shards:"]
+
+
+def test_upstream_runner_that_cannot_run_stops_the_board(make_rack: Make, make_world: Make) -> None:
+    rack, world = make_rack(1), make_world(8)
+    with pytest.raises(RunnerError, match="msh cannot run /sharefs/k230/bin/none"):
+        rack.start(
+            rack.boards[0], rack.open(world), upstream=True, runner="/sharefs/k230/bin/none"
+        ).outcome()

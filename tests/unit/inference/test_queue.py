@@ -108,6 +108,8 @@ def test_failing_sample_is_tried_on_another_board_once_then_given_up(tmp_path: P
     assert chunk is not None
     queue.commit(chunk, "b1", [record(0), record(2)], [Failure(1, "crashed", "Load Page Fault")])
     assert queue.counts().open == 1
+    assert not queue.open_for("b1")
+    assert queue.open_for("b2")
     assert queue.lease("b1", 3) is None
     other = queue.lease("b2", 3)
     assert other is not None
@@ -123,6 +125,7 @@ def test_single_board_retries_its_own_failures(tmp_path: Path) -> None:
     chunk = queue.lease("b1", 1)
     assert chunk is not None
     queue.commit(chunk, "b1", [], [Failure(0, "crashed")])
+    assert queue.open_for("b1")
     again = queue.lease("b1", 1)
     assert again is not None
     assert queue.commit(again, "b1", [record(0)]) == 1
