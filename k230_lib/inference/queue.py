@@ -17,7 +17,15 @@ from pathlib import Path
 
 from ..errors import ConsoleBusyError, InputError
 from .chunks import Chunk, QueuedSample
-from .queue_rows import LEASE_SECONDS, cross_check, insert_chunk, insert_result, lost
+from .queue_rows import (
+    LEASE_SECONDS,
+    check_chunk,
+    cross_check,
+    insert_chunk,
+    insert_result,
+    lost,
+    new_chunk,
+)
 from .queue_schema import SCHEMA, Worker, connect, writing
 from .results import ResultRecord
 
@@ -25,7 +33,6 @@ ATTEMPTS = 2
 """A sample that failed so often is given up."""
 
 _SAMPLE_COLUMNS = "id, shard, offset, nbytes, crc32, label, path, wnid"
-_CHECK_CHUNK = 32
 
 
 @dataclass(frozen=True)
@@ -251,9 +258,9 @@ class RunQueue:
                 "ORDER BY (board IS ?) DESC, id LIMIT 1",
                 (board, not others, board),
             ).fetchone()
-            number = int(chunk["id"]) if chunk else self._new_chunk(db, want, max_bytes)
+            number = int(chunk["id"]) if chunk else new_chunk(db, want, max_bytes)
             if number is None:
-                number = self._check_chunk(db, board)
+                number = check_chunk(db, board)
             if number is None:
                 return None
             return self._take(db, number, board)
@@ -264,39 +271,6 @@ class RunQueue:
         ).fetchall()
         dead = [(row["id"],) for row in rows if lost(row, row["expires"] - LEASE_SECONDS)]
         db.executemany("UPDATE chunks SET state = 'open' WHERE id = ?", dead)
-
-    def _new_chunk(self, db: sqlite3.Connection, want: int, max_bytes: int | None) -> int | None:
-        rows = db.execute(
-            "SELECT id, shard, nbytes FROM samples WHERE state = 'open' AND chunk IS NULL "
-            "ORDER BY id LIMIT ?",
-            (max(1, want),),
-        ).fetchall()
-        if not rows:
-            return None
-        # Within one shard, so that a whole shard on the board is recognised.
-        chosen = [int(row["id"]) for row in rows if row["shard"] == rows[0]["shard"]]
-        if max_bytes is not None:
-            chosen = chosen[: max(1, max_bytes // max(1, int(rows[0]["nbytes"])))]
-        return insert_chunk(db, "main", chosen, chosen)
-
-    def _check_chunk(self, db: sqlite3.Connection, board: str) -> int | None:
-        open_check = db.execute(
-            "SELECT id FROM chunks WHERE state = 'open' AND kind = 'check' AND avoid != ?", (board,)
-        ).fetchone()
-        if open_check:
-            return int(open_check["id"])
-        rows = db.execute(
-            "SELECT samples.id AS id, results.board AS board FROM samples "
-            "JOIN results ON results.sample = samples.id "
-            "WHERE checked = 1 AND state = 'done' AND results.board != ? "
-            "AND samples.id NOT IN (SELECT sample FROM checks) AND samples.chunk IS NULL "
-            "ORDER BY samples.id LIMIT ?",
-            (board, _CHECK_CHUNK),
-        ).fetchall()
-        if not rows:
-            return None
-        chosen = [int(row["id"]) for row in rows if row["board"] == rows[0]["board"]]
-        return insert_chunk(db, "check", chosen, chosen, avoid=rows[0]["board"])
 
     def _take(self, db: sqlite3.Connection, number: int, board: str) -> Chunk:
         row = db.execute("SELECT * FROM chunks WHERE id = ?", (number,)).fetchone()

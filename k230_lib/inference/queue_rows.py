@@ -16,6 +16,9 @@ LEASE_SECONDS = 120.0
 """A lease of a process that nothing is known of ends so long after its last heartbeat."""
 
 
+_CHECK_CHUNK = 32
+
+
 def insert_result(
     db: sqlite3.Connection, record: ResultRecord, board: str, chunk: int, now: float
 ) -> bool:
@@ -69,6 +72,43 @@ def insert_chunk(
     ).lastrowid
     db.executemany("UPDATE samples SET chunk = ? WHERE id = ?", [(number, s) for s in samples])
     return int(number or 0)
+
+
+def new_chunk(db: sqlite3.Connection, want: int, max_bytes: int | None) -> int | None:
+    """A chunk of samples that nobody has had; its number, or None when there are none."""
+    rows = db.execute(
+        "SELECT id, shard, nbytes FROM samples WHERE state = 'open' AND chunk IS NULL "
+        "ORDER BY id LIMIT ?",
+        (max(1, want),),
+    ).fetchall()
+    if not rows:
+        return None
+    # Within one shard, so that a whole shard on the board is recognised.
+    chosen = [int(row["id"]) for row in rows if row["shard"] == rows[0]["shard"]]
+    if max_bytes is not None:
+        chosen = chosen[: max(1, max_bytes // max(1, int(rows[0]["nbytes"])))]
+    return insert_chunk(db, "main", chosen, chosen)
+
+
+def check_chunk(db: sqlite3.Connection, board: str) -> int | None:
+    """A chunk of samples for the board to compare with another's; its number, or None."""
+    open_check = db.execute(
+        "SELECT id FROM chunks WHERE state = 'open' AND kind = 'check' AND avoid != ?", (board,)
+    ).fetchone()
+    if open_check:
+        return int(open_check["id"])
+    rows = db.execute(
+        "SELECT samples.id AS id, results.board AS board FROM samples "
+        "JOIN results ON results.sample = samples.id "
+        "WHERE checked = 1 AND state = 'done' AND results.board != ? "
+        "AND samples.id NOT IN (SELECT sample FROM checks) AND samples.chunk IS NULL "
+        "ORDER BY samples.id LIMIT ?",
+        (board, _CHECK_CHUNK),
+    ).fetchall()
+    if not rows:
+        return None
+    chosen = [int(row["id"]) for row in rows if row["board"] == rows[0]["board"]]
+    return insert_chunk(db, "check", chosen, chosen, avoid=rows[0]["board"])
 
 
 def cross_check(

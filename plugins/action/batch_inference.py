@@ -38,6 +38,7 @@ class ActionModule(BoardAction):
         "variant": {"type": "str", "default": "portable"},
         "console": {"type": "str", "required": True},
         "baudrate": {"type": "int", "default": 115200},
+        "upstream": {"type": "bool", "default": False},
         "runs": {"type": "path", "default": "runs"},
         "run_id": {"type": "str"},
         "host_logits": {"type": "path"},
@@ -85,6 +86,7 @@ class ActionModule(BoardAction):
             limits=Limits(sample=args["sample_timeout"], reboot=args["reboot_timeout"]),
             power=PowerCommand(args["power_command"]) if args["power_command"] else None,
             baudrate=args["baudrate"],
+            upstream=args["upstream"],
             end_with_parent=True,
         )
         outcome = run_board(job, self._tell)

@@ -45,6 +45,12 @@ options:
     description: Speed of a serial console.
     type: int
     default: 115200
+  upstream:
+    description:
+      - The runner is upstream's C(executor_runner) of any release from 1.2. Every image is then a
+        process of its own, which loads the model anew.
+    type: bool
+    default: false
   runs:
     description: Folder of all runs on the controller.
     type: path
