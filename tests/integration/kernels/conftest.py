@@ -189,7 +189,12 @@ def _meta(tensor: Any) -> str:
     return " ".join(map(str, words))
 
 
-@pytest.fixture
-def calls(wheel_build: Path, tmp_path: Path) -> Calls:
-    """An empty list of operator calls, to be made natively."""
-    return Calls(wheel_build / "tests" / "k230_op_cases", tmp_path)
+@pytest.fixture(params=["native", "riscv64"])
+def calls(request: pytest.FixtureRequest, tmp_path: Path) -> Calls:
+    """An empty list of operator calls: natively with scalar kernels, under qemu with vectors."""
+    if request.param == "native":
+        folder, emulator = request.getfixturevalue("wheel_build"), []
+    else:
+        folder = request.getfixturevalue("prefix_build")
+        emulator = ["qemu-riscv64", "-cpu", "rv64,v=true,vlen=128,elen=64,vext_spec=v1.0"]
+    return Calls(folder / "tests" / "k230_op_cases", tmp_path, emulator)
