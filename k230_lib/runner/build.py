@@ -153,7 +153,7 @@ def _plan(request: BuildRequest) -> _Plan:
     else:
         raise RunnerError(
             f"target {target.name} needs an ExecuTorch that was installed for it.",
-            hint="give executorch_prefix as docs/runner.md describes it.",
+            hint="give one (runner_prefix, --prefix); docs/runner.md says how it is made.",
         )
     check_possible(variant, executorch)
     embedded = embedded_document(

@@ -86,7 +86,7 @@ def check_prefix(root: Path) -> ExecuTorch:
     Raises:
         RunnerError: the folder is missing or holds no installed ExecuTorch.
     """
-    hint = "give executorch_prefix as docs/runner.md describes it."
+    hint = "give one (runner_prefix, --prefix); docs/runner.md says how it is made."
     if not root.is_dir():
         raise RunnerError(f"no folder {root} for the ExecuTorch prefix.", hint=hint)
     if not list(root.glob("lib*/cmake/*/executorch-config.cmake")):
