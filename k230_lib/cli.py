@@ -8,7 +8,7 @@ import typer
 
 from . import __version__
 from .dataset.commands import app as dataset_app
-from .errors import K230Error
+from .errors import EnvironmentProblemError, K230Error
 from .inference.commands import app as inference_app
 from .model.commands import app as model_app
 from .model.commands import export
@@ -49,6 +49,15 @@ def main() -> None:
         app()
     except K230Error as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        reason = EnvironmentProblemError(
+            f"{error.filename}: {error.strerror}",
+            hint="check the path, its permissions and the free space.",
+        )
+        print(f"error: {reason}", file=sys.stderr)
         sys.exit(1)
 
 

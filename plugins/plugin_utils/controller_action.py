@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from ansible.utils.display import Display
 
 display = Display()
 
+_ERROR = re.compile(r"^error: ", re.IGNORECASE)
 _COLLECTION_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -75,7 +77,8 @@ def _run(arguments: list[str], label: str) -> dict[str, Any]:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            env={**os.environ, "PYTHONPATH": path},
+            # Messages about wrong options in one line, without frames around them.
+            env={**os.environ, "PYTHONPATH": path, "TYPER_USE_RICH": "0"},
         )
         with process:
             for line in process.stderr or ():
@@ -86,6 +89,6 @@ def _run(arguments: list[str], label: str) -> dict[str, Any]:
         text = answer.read()
     if process.returncode != 0:
         reason = next((line for line in reversed(tail) if line), f"exit {process.returncode}")
-        return {"failed": True, "changed": False, "msg": reason.removeprefix("error: ")}
+        return {"failed": True, "changed": False, "msg": _ERROR.sub("", reason)}
     result: dict[str, Any] = json.loads(text)
     return {"changed": False, **result}
