@@ -17,6 +17,7 @@ from .variants import Variant
 SCHEMA_VERSION: Final = 1
 SECTION: Final = ".k230_manifest"
 _NOT_SOURCES: Final = ("build", "__pycache__", "tests", "bench")
+_GIT_SOURCES: Final = ("--", ".", ":(exclude)tests", ":(exclude)bench")
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,10 @@ def source_digest(source: Path, others: Iterable[Path] = ()) -> str:
 
 def git_revision(source: Path) -> str:
     """The last commit that touched ``source``, ``-dirty`` behind it, or ``none`` without git."""
-    revision = _git(source, "log", "-1", "--format=%h", "--", ".")
+    revision = _git(source, "log", "-1", "--format=%h", *_GIT_SOURCES)
     if not revision:
         return "none"
-    return f"{revision}-dirty" if _git(source, "status", "--porcelain", "--", ".") else revision
+    return f"{revision}-dirty" if _git(source, "status", "--porcelain", *_GIT_SOURCES) else revision
 
 
 def _is_other(parts: tuple[str, ...]) -> bool:
