@@ -27,7 +27,8 @@ bool conv2d_naive_rvv(const Conv2dShape& s, const float* x, const float* w, cons
   for (int64_t plane = 0; plane < s.batch * s.out_channels; ++plane) {
     const int64_t n = plane / s.out_channels;
     const int64_t oc = plane % s.out_channels;
-    const float* image = x + (n * s.in_channels + oc / out_per_group * in_per_group) * s.in_h * s.in_w;
+    const int64_t first = n * s.in_channels + oc / out_per_group * in_per_group;
+    const float* image = x + first * s.in_h * s.in_w;
     for (int64_t c0 = 0; c0 < ow;) {
       const size_t vl = V::set(static_cast<size_t>(ow - c0));
       const auto count = static_cast<int64_t>(vl);

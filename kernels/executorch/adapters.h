@@ -5,6 +5,7 @@
 // layouts, transposed convolution, broadcasting) a plain loop computes the result.
 #pragma once
 
+#include <executorch/runtime/core/evalue.h>
 #include <executorch/runtime/core/exec_aten/exec_aten.h>
 #include <executorch/runtime/kernel/kernel_runtime_context.h>
 
@@ -55,5 +56,12 @@ Tensor& addmm_out(KernelRuntimeContext& ctx, const Tensor& in, const Tensor& mat
                   const Tensor& mat2, const Scalar& beta, const Scalar& alpha, Tensor& out);
 Tensor& linear_out(KernelRuntimeContext& ctx, const Tensor& in, const Tensor& weight,
                    const Optional<Tensor>& bias, Tensor& out);
+
+// aten::_native_batch_norm_legit_no_training.out; the statistics' outputs become empty
+void batch_norm_out(KernelRuntimeContext& ctx, const Tensor& in, const Optional<Tensor>& weight,
+                    const Optional<Tensor>& bias, const Tensor& mean, const Tensor& variance,
+                    double eps, Tensor& out, Tensor& mean_out, Tensor& invstd_out);
+void batch_norm_boxed(KernelRuntimeContext& ctx,
+                      executorch::runtime::Span<executorch::runtime::EValue*> stack);
 
 }  // namespace k230::et

@@ -1,7 +1,7 @@
 // Puts the adapters in front of whatever serves these operators otherwise.
 //
-// A kernel key names types and memory orders of all tensors of a call, the output twice. A kernel
-// registered under a key is preferred for such calls and does not clash with the fallback that
+// A kernel key names types and memory orders of all tensors of a call, a single output twice.
+// A kernel registered under a key is preferred for such calls and does not clash with the fallback that
 // every operator may have once; calls of other types or orders keep going to that.
 #include <executorch/extension/kernel_util/make_boxed_from_unboxed_functor.h>
 #include <executorch/runtime/kernel/operator_registry.h>
@@ -81,6 +81,11 @@ Error register_all() {
       Kernel("aten::mean.out", K230_KEY3(K230_F3, K230_F2, K230_F2), mean),
       Kernel("aten::mean.out", K230_KEY3(K230_F2, K230_F2, K230_F2), mean),
       Kernel("aten::mean.out", K230_KEY3(K230_F2, K230_F1, K230_F1), mean),
+      // input, weight, bias, mean, variance, the three outputs
+      Kernel("aten::_native_batch_norm_legit_no_training.out",
+             KernelKey("v1/" K230_F4 "|" K230_F1 "|" K230_F1 "|" K230_F1 "|" K230_F1 "|" K230_F4
+                       "|" K230_F1 "|" K230_F1),
+             batch_norm_boxed),
       // input, output
       Kernel("aten::permute_copy.out", K230_KEY3(K230_F2, K230_F2, K230_F2), permute),
       Kernel("aten::permute_copy.out", K230_KEY3(K230_F3, K230_F3, K230_F3), permute),

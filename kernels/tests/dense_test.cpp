@@ -15,7 +15,9 @@ void check_addmm(Checker& check, Random& random, const Addmm& s, Guard guard) {
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t j = 0; j < s.n; ++j) {
       Expected e;
-      for (int64_t k = 0; k < s.k; ++k) e.add(static_cast<double>(s.alpha) * a[i * s.k + k] * b[k * s.n + j]);
+      for (int64_t k = 0; k < s.k; ++k) {
+        e.add(static_cast<double>(s.alpha) * a[i * s.k + k] * b[k * s.n + j]);
+      }
       if (s.beta != 0.0f) e.add(static_cast<double>(s.beta) * c[i * s.c_row + j * s.c_col]);
       e.terms += 2;  // the two scalings
       check.number(y[i * s.n + j], e,

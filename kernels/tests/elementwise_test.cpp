@@ -59,7 +59,8 @@ void check_means(Checker& check, Random& random, int64_t rows, int64_t cols, Gua
     Expected e;
     for (int64_t c = 0; c < cols; ++c) e.add(x[r * cols + c] / static_cast<double>(cols));
     e.terms += 1;
-    check.number(y[r], cols == 0 ? kNan : e.value, e.tolerance(), "mean of " + std::to_string(cols));
+    check.number(y[r], cols == 0 ? kNan : e.value, e.tolerance(),
+                 "mean of " + std::to_string(cols));
   }
 }
 
@@ -68,7 +69,8 @@ void check_means(Checker& check, Random& random, int64_t rows, int64_t cols, Gua
 int test_elementwise() {
   Checker check;
   Random random(5);
-  for (int64_t n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 1000}) {
+  for (int64_t n :
+       {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 1000}) {
     check_length(check, random, n, Guard::kEnd);
     check_length(check, random, n, Guard::kStart);
   }

@@ -5,7 +5,8 @@
 // CASES is text, one word group per line:
 //   op NAME                                 begins a call
 //   t DTYPE RANK SIZE... ORDER... OFFSET    tensor argument; its bytes are in BLOB from OFFSET
-//   o DTYPE RANK SIZE... ORDER...           output; may be resized up to these sizes
+//   o DTYPE RANK SIZE... ORDER...           output; may be resized up to these sizes. Of several
+//                                           the first is reported
 //   n | i INT | d DOUBLE | b 0|1            none, integer, double, boolean
 //   l COUNT INT...                          list of integers
 //   temp BYTES                              temporary memory of the following calls
@@ -91,7 +92,7 @@ class Call {
       std::copy_n(blob->begin() + static_cast<std::ptrdiff_t>(offset), t.bytes.size(),
                   t.bytes.begin());
     } else {
-      out_ = &t;
+      if (outputs_++ == 0) out_ = &t;
     }
     t.impl->set_data(t.bytes.data());
     metas_.emplace_back(type, executorch::runtime::Span<DimOrderType>{t.order.data(), n});
@@ -120,7 +121,7 @@ class Call {
 
   void run(std::size_t temp_bytes, std::ostream& results) {
     if (out_ == nullptr) refuse("a call without output");
-    metas_.push_back(metas_.back());  // the output is also the returned value
+    if (outputs_ == 1) metas_.push_back(metas_.back());  // it is also the returned value
     const auto keyed = executorch::runtime::get_op_function_from_registry(
         name_.c_str(), {metas_.data(), metas_.size()});
     if (!keyed.ok()) {
@@ -133,7 +134,8 @@ class Call {
     }
     std::vector<EValue*> stack;
     for (EValue& v : values_) stack.push_back(&v);
-    stack.push_back(stack.back());
+    EValue tuple;  // what several outputs are returned in; kernels leave it alone
+    stack.push_back(outputs_ == 1 ? stack.back() : &tuple);
     std::vector<unsigned char> temp(temp_bytes);
     executorch::runtime::MemoryAllocator allocator(static_cast<uint32_t>(temp.size()), temp.data());
     executorch::runtime::KernelRuntimeContext context(nullptr, &allocator);
@@ -161,6 +163,7 @@ class Call {
   std::vector<TensorMeta> metas_;
   std::vector<EValue> values_;
   OwnedTensor* out_ = nullptr;
+  int outputs_ = 0;
 };
 
 }  // namespace

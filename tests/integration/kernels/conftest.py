@@ -128,12 +128,12 @@ class Calls:
     lines: list[str] = field(default_factory=list)
     blob: bytearray = field(default_factory=bytearray)
 
-    def add(self, op: str, *arguments: Any, out: Any) -> None:
-        """Appends one call."""
+    def add(self, op: str, *arguments: Any, out: Any, more: Sequence[Any] = ()) -> None:
+        """Appends one call; `more` are outputs behind the first."""
         self.lines.append(f"op {op}")
         for argument in arguments:
             self._argument(argument)
-        self.lines.append(f"o {_meta(out)}")
+        self.lines += [f"o {_meta(tensor)}" for tensor in (out, *more)]
         self.lines.append("end")
 
     def temp(self, size: int) -> None:

@@ -127,7 +127,7 @@ def test_top5_and_logits_equal_eager(
     same_answers(found, network.logits)
 
 
-@pytest.mark.parametrize("form", ["plain", "fused"])
+@pytest.mark.parametrize("form", ["plain", "fused", "unchanged"])
 def test_all_heavy_operators_run_on_our_kernels(
     network: Network, wheel_build: Path, tmp_path: Path, form: str
 ) -> None:
@@ -148,6 +148,9 @@ def test_all_heavy_operators_run_on_our_kernels(
     assert names["k230::conv2d_clamp.out"] == fused
     assert names["k230::hardtanh.out"] == CLAMPED - fused
     assert (names["k230::add.out"], names["k230::mean.out"], names["k230::addmm.out"]) == (10, 1, 1)
+    unfolded = CONVOLUTIONS if form == "unchanged" else 0
+    assert names["k230::_native_batch_norm_legit_no_training.out"] == unfolded
+    assert names["k230::permute_copy.out"] == int(form == "unchanged")
 
 
 @pytest.mark.parametrize("vlen", [128, 256])

@@ -384,3 +384,38 @@ def test_permute_copy_equals_aten(calls: Any) -> None:
     assert [outcome.error for outcome in outcomes[-3:]] == [INVALID_ARGUMENT] * 3
     assert "2 dimensions must be named" in log
     assert log.count("out of range or named twice") == 2
+
+
+BATCH_NORM = "aten::_native_batch_norm_legit_no_training.out"
+
+
+def test_batch_norm_agrees_with_aten(calls: Any) -> None:
+    import torch
+
+    expected = []
+    sizes = st.tuples(*(st.integers(1, high) for high in (2, 9, 12, 12)))
+    for key, size in enumerate(drawn(sizes, 60)):
+        x, channels = numbers(size, key), size[1]
+        weight, bias, mean = (numbers((channels,), key + i) for i in (1, 2, 3))
+        variance = numbers((channels,), key + 4).abs()
+        wide = [t.double() for t in (weight, bias, mean, variance)]
+        exact = torch.nn.functional.batch_norm(
+            x.double(), wide[2], wide[3], wide[0], wide[1], eps=1e-5
+        )
+        scale = (wide[0].abs() / (wide[3] + 1e-5).sqrt()).view(-1, 1, 1)
+        bound = (x.abs() + wide[2].abs().view(-1, 1, 1)) * scale + wide[1].abs().view(-1, 1, 1)
+        empty = torch.empty(1)
+        calls.add(
+            BATCH_NORM, x, weight, bias, mean, variance, 0.1, 1e-5,
+            out=torch.empty(size), more=[empty, empty],
+        )  # fmt: skip
+        expected.append((exact, bound * 1e-6))
+    short = numbers((3,), 0)
+    x = numbers((1, 4, 2, 2), 0)
+    calls.add(BATCH_NORM, x, short, short, short, short, 0.1, 1e-5, out=x, more=[short, short])
+    outcomes, log = calls.run()
+    for outcome, (exact, bound) in zip(outcomes, expected, strict=False):
+        assert (outcome.error, outcome.kernel) == (0, "keyed")
+        within(outcome.value, exact, bound, "batch norm")
+    assert outcomes[-1].error == INVALID_ARGUMENT
+    assert "need 4 float32 values each" in log
