@@ -182,3 +182,22 @@ def test_check_mode_says_that_nothing_would_be_done(first: str, play: Any) -> No
 def test_a_limit_fails_the_play_with_the_reason(first: str, play: Any) -> None:
     text = play(rc=2, profiling_baseline="k230", profiling_fail_slower=5)
     assert "slower than allowed: portable" in text
+
+
+def test_a_board_that_is_down_fails_alone_and_the_report_is_made(
+    first: str, play: Any, run: Path, tmp_path: Path
+) -> None:
+    extra = tmp_path / "gone.yml"
+    nowhere = {
+        "ansible_host": "127.0.0.1",
+        "ansible_port": 9,
+        "k230_console": "socket://127.0.0.1:9",
+    }
+    extra.write_text(yaml.safe_dump({"k230": {"hosts": {"gone": nowhere}}}))
+    page = run / "report" / "report.html"
+    page.unlink()
+    text = play("-i", str(extra), rc=4, k230_wait_timeout=5)
+    assert page.exists()
+    recap = text.partition("PLAY RECAP")[2]
+    assert re.search(r"gone +: .*unreachable=1", recap)
+    assert re.findall(r"vb\d+ +: .*unreachable=0 +failed=0", recap)
