@@ -120,7 +120,11 @@ def summary_text(run: Run, figures: RunFigures) -> str:
         f"Top-1 {figures.top1_count}/{figures.done}, top-5 {figures.top5_count}/{figures.done}.",
     ]
     lines += _agreement_lines(figures)
-    lines += [f"{b.board} stopped: {b.message}" for b in figures.boards if b.state == "failed"]
+    lines += [
+        f"{b.board} stopped: {b.message.removeprefix(f'{b.board}: ')}"
+        for b in figures.boards
+        if b.state == "failed"
+    ]
     if figures.quarantined:
         lines.append(f"Given up after two failures: samples {_few(figures.quarantined)}.")
     if figures.missing:

@@ -24,7 +24,7 @@ from k230_lib.inference.run import Run, RunSettings, queued_samples, reopen
 from k230_lib.inference.runner import RunnerOptions, batch_command, bin_path, list_path
 from k230_lib.model.contract import Preprocessing
 from k230_lib.report.figures import compute, union_length
-from k230_lib.report.summary import export, missing_text
+from k230_lib.report.summary import export, missing_text, summary_text
 
 
 def whole_shard(run: Run, number: int = 0) -> Chunk:
@@ -209,6 +209,12 @@ def test_files_of_a_run(partly_done: Run) -> None:
         partly_done, compute(partly_done)
     )
     assert not list(folder.glob(".*.tmp"))
+
+
+def test_summary_tells_why_a_board_stopped(partly_done: Run) -> None:
+    partly_done.queue().board_ends("b2", "failed", "b2: no answer. Next: look at its power.")
+    summary = summary_text(partly_done, compute(partly_done))
+    assert "\nb2 stopped: no answer. Next: look at its power.\n" in summary
 
 
 def test_run_is_opened_by_its_folder(partly_done: Run) -> None:

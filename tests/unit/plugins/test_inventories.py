@@ -39,3 +39,14 @@ def test_every_example_board_has_a_console() -> None:
     hosts = yaml.safe_load((EXAMPLE / "hosts.yml").read_text())["k230"]["hosts"]
     consoles = [host["k230_console"] for host in hosts.values()]
     assert len(set(consoles)) == len(consoles) > 1
+
+
+def test_every_variable_for_a_rack_is_explained() -> None:
+    """All options with a default of their own; what roles hand to each other is computed."""
+    text = (EXAMPLE / "group_vars" / "k230.yml").read_text()
+    explained = set(re.findall(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b", text))
+    for path in sorted(REPOSITORY.glob("roles/*/defaults/main.yml")):
+        if "virtual_boards" not in path.parts:
+            defaults = yaml.safe_load(path.read_text())
+            own = {name for name, value in defaults.items() if "{{" not in str(value)}
+            assert own - explained == set(), path
