@@ -1,8 +1,8 @@
 // Puts the adapters in front of whatever serves these operators otherwise.
 //
 // A kernel key names types and memory orders of all tensors of a call, a single output twice.
-// A kernel registered under a key is preferred for such calls and does not clash with the fallback that
-// every operator may have once; calls of other types or orders keep going to that.
+// A kernel registered under a key is preferred for such calls and does not clash with the fallback
+// that every operator may have once; calls of other types or orders keep going to that.
 #include <executorch/extension/kernel_util/make_boxed_from_unboxed_functor.h>
 #include <executorch/runtime/kernel/operator_registry.h>
 
