@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,3 +101,9 @@ def test_what_is_no_frame_cannot_be_formatted() -> None:
     for frame in (long, Frame("item", RUN, {}), Frame("other", RUN, {})):
         with pytest.raises(ValueError, match="no frame"):
             format_frame(frame)
+
+
+def test_frames_of_the_documentation_are_whole() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "formats.md").read_text()
+    frames = [parse_frame(line) for line in text.splitlines() if line.startswith("@K230 ")]
+    assert [frame and frame.kind for frame in frames] == ["begin", "item", "end", "fail"]
