@@ -8,6 +8,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # What virtual boards and the native runner need; Debian names.
 SYSTEM_PACKAGES := bash busybox-static coreutils dosfstools e2fsprogs g++ git iproute2 libc-bin mount \
                    mtools openssh-client openssh-server openssh-sftp-server parted util-linux
+# Debian's python3.11 comes without the module that makes environments.
+VENV_PACKAGE     = $(shell $(PYTHON) -c 'import ensurepip' 2>/dev/null || echo python3-venv)
 # What the kernel tests need besides: riscv64 code, compiled in both spellings of the intrinsics.
 TEST_PACKAGES   := clang-15 clang-19 g++-riscv64-linux-gnu lld-19 qemu-user
 
@@ -33,14 +35,14 @@ setup: packages $(VENV)/.installed ## make .venv and install what is needed
 setup-test: test-packages setup $(VENV)/.installed-test
 
 packages:
-	@$(call install_packages,$(SYSTEM_PACKAGES))
+	@$(call install_packages,$(SYSTEM_PACKAGES) $(VENV_PACKAGE))
 
 test-packages: packages
 	@$(call install_packages,$(TEST_PACKAGES))
 
 $(VENV)/.installed: pyproject.toml
-	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV) || { \
-	  echo "no venv module: apt-get install python3-venv (or set PYTHON to a Python 3.11)" >&2; exit 1; }
+	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV) || { \
+	  echo "no Python 3.11 here: install it, or name one by make PYTHON=..." >&2; exit 1; }
 	$(VENV)/bin/pip install --quiet --editable .
 	@touch $@
 
