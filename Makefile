@@ -63,10 +63,12 @@ unit: setup-test ## unit tests: no root, no board, under two minutes
 integration: setup-test ## virtual boards, real tools, real model
 	pytest tests/integration -m 'not fault'
 
+# Two processes: unit tests import ansible, which patches sys.intern, and torch won't load after it.
 test: lint ## everything that the gate runs
-	pytest tests/unit tests/integration -m 'not fault'
+	pytest tests/unit
+	pytest tests/integration -m 'not fault' --durations=25
 
-faults: setup-test ## long fault and scale runs
+faults: setup-test ## long fault and scale runs (about an hour)
 	pytest tests/faults tests/integration -m fault
 
 clean: ## remove products of runs; .venv, runs/ and board cards are kept
