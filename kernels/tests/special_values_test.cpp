@@ -28,6 +28,10 @@ std::vector<Case> cases() {
   blocks.in_h = 14;
   blocks.in_w = 14;
   all.push_back({"pointwise in blocks", blocks});
+  Conv2dShape odd = pointwise;  // one column beyond the full tiles
+  odd.in_channels = 130;
+  odd.in_h = odd.in_w = 7;
+  all.push_back({"pointwise 7x7", odd});
   for (int64_t stride : {1, 2}) {
     Conv2dShape depthwise;
     depthwise.in_channels = depthwise.out_channels = depthwise.groups = 3;

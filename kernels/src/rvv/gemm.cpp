@@ -214,10 +214,56 @@ K230_INLINE bool tile(const GemmBlock& b, Rows& w, int64_t row, int64_t col, siz
   return nan;
 }
 
+// A single column that is left over would keep five of the six steps of a tile waiting for
+// loads. Its x is copied into a row once for each block, so that k runs in lanes.
+constexpr int64_t kColumnMost = 512;
+
+template <int R>
+K230_INLINE void single(const GemmBlock& b, const Rows& w, int64_t row, int64_t col,
+                        const float* column) {
+  const auto k = static_cast<size_t>(b.k);
+  const size_t vl = M2::set(k);
+  vfloat32m2_t a0 = M2::fill(0.0f, vl);
+  vfloat32m2_t a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0;
+  size_t i = 0;
+  for (; i + vl <= k; i += vl) {
+    const vfloat32m2_t x = M2::load(column + i, vl);
+    a0 = M2::fma(a0, x, M2::load(w.p0 + i, vl), vl);
+    if constexpr (R > 1) a1 = M2::fma(a1, x, M2::load(w.p1 + i, vl), vl);
+    if constexpr (R > 2) a2 = M2::fma(a2, x, M2::load(w.p2 + i, vl), vl);
+    if constexpr (R > 3) a3 = M2::fma(a3, x, M2::load(w.p3 + i, vl), vl);
+    if constexpr (R > 4) a4 = M2::fma(a4, x, M2::load(w.p4 + i, vl), vl);
+    if constexpr (R > 5) a5 = M2::fma(a5, x, M2::load(w.p5 + i, vl), vl);
+  }
+  float sums[R];
+  sums[0] = M2::sum(a0, vl);
+  if constexpr (R > 1) sums[1] = M2::sum(a1, vl);
+  if constexpr (R > 2) sums[2] = M2::sum(a2, vl);
+  if constexpr (R > 3) sums[3] = M2::sum(a3, vl);
+  if constexpr (R > 4) sums[4] = M2::sum(a4, vl);
+  if constexpr (R > 5) sums[5] = M2::sum(a5, vl);
+  const float* weights = b.w + row * b.ldw;
+  float* y = b.y + row * b.ldy + col;
+  for (int r = 0; r < R; ++r) {
+    float v = sums[r];
+    for (size_t j = i; j < k; ++j) v += weights[r * b.ldw + static_cast<int64_t>(j)] * column[j];
+    if (!b.first) v += y[r * b.ldy];
+    if (b.last) {
+      if (b.bias != nullptr) v += b.bias[row + r];
+      if (b.clamp) {  // comparisons leave NaN alone
+        v = v < b.low ? b.low : v;
+        v = v > b.high ? b.high : v;
+      }
+    }
+    y[r * b.ldy] = v;
+  }
+}
+
 // R rows over all columns: full tiles of four registers, the rest in the smallest group that holds
 // it, because a short vector costs as much as a full one of its size.
 template <int R>
-__attribute__((noinline)) bool strip(const GemmBlock& b, int64_t row, size_t m1) {
+__attribute__((noinline)) bool strip(const GemmBlock& b, int64_t row, size_t m1,
+                                     const float* column) {
   const bool watch = b.last && b.clamp;
   const bool edge_row = watch && row == 0;
   const size_t n = static_cast<size_t>(b.n);
@@ -237,7 +283,9 @@ __attribute__((noinline)) bool strip(const GemmBlock& b, int64_t row, size_t m1)
     check = edge_row;
     col += vl;
   }
-  if (n - col > m1) {
+  if (column != nullptr && n - col == 1) {
+    single<R>(b, w, row, static_cast<int64_t>(col), column);
+  } else if (n - col > m1) {
     nan |= tile<M2, R>(b, w, row, col, M2::set(n - col), check);
   } else if (n > col) {
     nan |= tile<M1, R>(b, w, row, col, M1::set(n - col), check);
@@ -249,6 +297,12 @@ __attribute__((noinline)) bool strip(const GemmBlock& b, int64_t row, size_t m1)
 
 bool gemm(const GemmBlock& b) {
   const size_t m1 = lanes_m1();
+  float copied[kColumnMost];
+  const float* column = nullptr;
+  if (static_cast<size_t>(b.n) % (4 * m1) == 1 && b.k <= kColumnMost) {
+    for (int64_t k = 0; k < b.k; ++k) copied[k] = b.x[k * b.ldx + b.n - 1];
+    column = copied;
+  }
   bool nan = false;
   int64_t row = 0;
   while (row < b.m) {
@@ -256,12 +310,12 @@ bool gemm(const GemmBlock& b) {
     const int64_t rest = b.m - row;
     const int64_t rows = rest == 8 || rest == 7 ? 4 : rest < 6 ? rest : 6;
     switch (rows) {
-      case 1: nan |= strip<1>(b, row, m1); break;
-      case 2: nan |= strip<2>(b, row, m1); break;
-      case 3: nan |= strip<3>(b, row, m1); break;
-      case 4: nan |= strip<4>(b, row, m1); break;
-      case 5: nan |= strip<5>(b, row, m1); break;
-      default: nan |= strip<6>(b, row, m1); break;
+      case 1: nan |= strip<1>(b, row, m1, column); break;
+      case 2: nan |= strip<2>(b, row, m1, column); break;
+      case 3: nan |= strip<3>(b, row, m1, column); break;
+      case 4: nan |= strip<4>(b, row, m1, column); break;
+      case 5: nan |= strip<5>(b, row, m1, column); break;
+      default: nan |= strip<6>(b, row, m1, column); break;
     }
     row += rows;
   }
