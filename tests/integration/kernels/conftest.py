@@ -66,7 +66,7 @@ def riscv() -> list[str]:
     if missing:
         pytest.skip(
             f"{', '.join(missing)} not installed: "
-            "apt-get install clang-19 lld-19 g++-riscv64-linux-gnu qemu-user"
+            "apt-get install clang-19 llvm-19 g++-riscv64-linux-gnu qemu-user"
         )
     return [f"-DCMAKE_TOOLCHAIN_FILE={TOOLCHAIN}", "-DK230_RISCV_COMPILER=clang"]
 
