@@ -37,6 +37,7 @@ class ActionModule(BoardAction):
         result = {
             "path": plan.path,
             "sha256": plan.sha256,
+            "upstream": facts.manifest is None,
             "removed": list(plan.remove),
             "load_ms": {"value": facts.load_ms, "origin": "modelled"},
         }

@@ -60,6 +60,10 @@ sha256:
   description: Hash of the runner.
   returned: success
   type: str
+upstream:
+  description: Whether it is an C(executor_runner), which computes one image per process.
+  returned: success
+  type: bool
 removed:
   description: Earlier runners that were (or would be) removed.
   returned: success
