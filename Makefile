@@ -11,7 +11,7 @@ SYSTEM_PACKAGES := bash busybox-static coreutils dosfstools e2fsprogs g++ git ip
 # Debian's python3.11 comes without the module that makes environments.
 VENV_PACKAGE     = $(shell $(PYTHON) -c 'import ensurepip' 2>/dev/null || echo python3-venv)
 # What the kernel tests need besides: riscv64 code, compiled in both spellings of the intrinsics.
-TEST_PACKAGES   := clang-15 clang-19 g++-riscv64-linux-gnu lld-19 qemu-user
+TEST_PACKAGES   := clang-14 clang-15 clang-19 g++-riscv64-linux-gnu lld-19 llvm-19 qemu-user
 
 .DEFAULT_GOAL := help
 .PHONY: help demo boards boards-down setup setup-test packages test-packages lint unit integration test faults clean
