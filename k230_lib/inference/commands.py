@@ -45,11 +45,12 @@ def report(
     run: Path = _RUN,
     as_json: bool = typer.Option(False, "--json", help="One line of JSON as the last output."),
     allow_missing: bool = typer.Option(False, help="Samples without a result are no failure."),
+    allow_doubts: bool = typer.Option(False, help="Boards that disagree are no failure."),
     check: bool = typer.Option(False, help="Write nothing."),
 ) -> None:
     """Compute a run's figures, write predictions.csv, run.json and summary.md, print the summary.
 
-    Fails when a sample has no result, naming what is missing.
+    Fails when a sample has no result, or the figures cannot be believed, and says why.
     """
     # The reports stand above the runs; only this command looks upward.
     from ..report.figures import compute
@@ -63,6 +64,12 @@ def report(
         raise ResultsError(
             missing_text(opened, figures),
             hint="run again to go on; predictions.csv names every image.",
+        )
+    if figures.doubts and not allow_doubts:
+        typer.echo(summary, err=True)
+        raise ResultsError(
+            f"run {opened.id}: {'; '.join(figures.doubts)}",
+            hint="predictions.csv and the console logs of the run tell more.",
         )
     if as_json:
         answer = {"changed": False, "summary": summary, "run_id": opened.id}

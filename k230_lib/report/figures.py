@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..evaluation.accuracy import rank, suspect_convention
+from ..evaluation.agreement import Agreement, compare
 from ..inference.queue_schema import connect
 from ..inference.run import HostReference, Run
 
 Logits = npt.NDArray[np.float32]
-
-_TOP = 5
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,6 @@ class BoardFigures:
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """How the boards' logits compare with others of the same samples.
-
-    Attributes:
-        compared: samples in both.
-        largest_difference: of any logit.
-        top1_equal: samples with the same best class.
-        top5_equal: samples with the same five best classes in the same order.
-    """
-
-    compared: int
-    largest_difference: float
-    top1_equal: int
-    top5_equal: int
-
-
-@dataclass(frozen=True)
 class RunFigures:
     """All figures of a run; shares are of the samples with a result."""
 
@@ -98,6 +81,7 @@ class RunFigures:
     host: Agreement | None
     cross_checked: int
     cross_disagreeing: tuple[int, ...]
+    suspect: str | None = None
     origin: str = "measured_here"
 
     @property
@@ -105,10 +89,24 @@ class RunFigures:
         """Has every sample a result?"""
         return self.done == self.total
 
-
-def top_classes(logits: Logits, count: int = _TOP) -> tuple[int, ...]:
-    """The best classes, best first; of equal scores the lower class first."""
-    return tuple(int(index) for index in np.argsort(-logits, kind="stable")[:count])
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why these figures should not be believed, a sentence each; empty when they may be."""
+        found = []
+        if self.host is not None and not self.host.agrees:
+            wrong = [d.index for d in self.host.differences if not d.close_call]
+            found.append(
+                f"the boards' classes differ from the host runtime's on {len(wrong)} images, "
+                f"the first is sample {wrong[0]}"
+            )
+        if self.cross_disagreeing:
+            found.append(
+                f"two boards disagree on {len(self.cross_disagreeing)} images, "
+                f"the first is sample {self.cross_disagreeing[0]}"
+            )
+        if self.suspect:
+            found.append(self.suspect)
+        return tuple(found)
 
 
 def predictions(run: Run) -> Iterator[Prediction]:
@@ -122,7 +120,7 @@ def compute(run: Run) -> RunFigures:
     by_board: dict[str, list[Prediction]] = {}
     done: list[Prediction] = []
     quarantined: list[int] = []
-    comparison = _Comparison(run.host)
+    pairs = _Pairs(run.host)
     total = 0
     for row in _rows(run):
         total += 1
@@ -133,7 +131,7 @@ def compute(run: Run) -> RunFigures:
             continue
         done.append(prediction)
         by_board.setdefault(prediction.board, []).append(prediction)
-        comparison.add(prediction, np.frombuffer(row["logits"], "<f4"))
+        pairs.add(prediction.index, np.frombuffer(row["logits"], "<f4"))
     db = connect(run.database)
     try:
         spans = _spans(db)
@@ -147,6 +145,8 @@ def compute(run: Run) -> RunFigures:
     wall = union_length([span for each in spans.values() for span in each])
     right1 = sum(prediction.top1_correct for prediction in done)
     right5 = sum(prediction.top5_correct for prediction in done)
+    best = np.array([prediction.top5[0] for prediction in done], np.int64)
+    labels = np.array([prediction.label for prediction in done], np.int64)
     return RunFigures(
         origin=run.settings.origin,
         total=total,
@@ -160,8 +160,9 @@ def compute(run: Run) -> RunFigures:
         wall_s=wall,
         images_per_s=len(done) / wall if wall > 0 else 0.0,
         boards=boards,
-        host=comparison.result(),
+        host=pairs.agreement(),
         cross_checked=len(checks),
+        suspect=suspect_convention(best, labels) if done else None,
         cross_disagreeing=tuple(int(row["sample"]) for row in checks if not row["agrees"]),
     )
 
@@ -176,29 +177,31 @@ def union_length(spans: Iterable[tuple[float, float]]) -> float:
     return length
 
 
-class _Comparison:
+class _Pairs:
+    """Logits of the host and of the boards for the same samples."""
+
     def __init__(self, host: HostReference | None) -> None:
         self._rows: dict[int, Logits] = (
             {} if host is None else dict(zip(host.indices.tolist(), host.logits, strict=True))
         )
         self._given = host is not None
-        self._compared = self._top1 = self._top5 = 0
-        self._largest = 0.0
+        self._indices: list[int] = []
+        self._host: list[Logits] = []
+        self._board: list[Logits] = []
 
-    def add(self, prediction: Prediction, logits: Logits) -> None:
-        host = self._rows.get(prediction.index)
-        if host is None:
-            return
-        best = top_classes(host)
-        self._compared += 1
-        self._largest = max(self._largest, float(np.max(np.abs(host - logits))))
-        self._top1 += best[0] == prediction.top1
-        self._top5 += best == prediction.top5
+    def add(self, index: int, logits: Logits) -> None:
+        host = self._rows.get(index)
+        if host is not None:
+            self._indices.append(index)
+            self._host.append(host)
+            self._board.append(logits)
 
-    def result(self) -> Agreement | None:
+    def agreement(self) -> Agreement | None:
         if not self._given:
             return None
-        return Agreement(self._compared, self._largest, self._top1, self._top5)
+        if not self._indices:
+            return Agreement(0, 0, 0, 0.0, 0.0, None, ())
+        return compare(np.stack(self._host), np.stack(self._board), self._indices)
 
 
 def _rows(run: Run) -> Iterator[sqlite3.Row]:
@@ -214,7 +217,8 @@ def _rows(run: Run) -> Iterator[sqlite3.Row]:
 
 def _prediction(row: sqlite3.Row) -> Prediction:
     has_result = row["logits"] is not None
-    best = top_classes(np.frombuffer(row["logits"], "<f4")) if has_result else ()
+    logits = np.frombuffer(row["logits"] or b"", "<f4")
+    best = tuple(map(int, rank(logits[None, :])[0])) if has_result else ()
     status = "ok" if has_result else "quarantined" if row["state"] == "quarantined" else "missing"
     return Prediction(
         int(row["id"]),

@@ -120,6 +120,7 @@ def summary_text(run: Run, figures: RunFigures) -> str:
         f"Top-1 {figures.top1_count}/{figures.done}, top-5 {figures.top5_count}/{figures.done}.",
     ]
     lines += _agreement_lines(figures)
+    lines += [f"**Not to be believed: {doubt}.**" for doubt in figures.doubts]
     lines += [
         f"{b.board} stopped: {b.message.removeprefix(f'{b.board}: ')}"
         for b in figures.boards
@@ -152,9 +153,8 @@ def _agreement_lines(figures: RunFigures) -> list[str]:
     host = figures.host
     if host is not None:
         lines.append(
-            f"Host runtime: {host.compared} compared, largest difference "
-            f"{host.largest_difference:.2g}, same top-1 {host.top1_equal}/{host.compared}, "
-            f"same top-5 {host.top5_equal}/{host.compared}."
+            f"Host runtime: {host.count} compared, largest difference {host.max_abs:.2g}, "
+            f"same top-1 {host.top1_equal}/{host.count}, same top-5 {host.top5_equal}/{host.count}."
         )
     if figures.cross_checked:
         wrong = figures.cross_disagreeing

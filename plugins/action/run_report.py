@@ -17,14 +17,14 @@ class ActionModule(ControllerAction):
     ARGUMENTS: ClassVar[dict[str, Any]] = {
         "run": {"type": "path", "required": True},
         "allow_missing": {"type": "bool", "default": False},
+        "allow_doubts": {"type": "bool", "default": False},
     }
 
     def command(self, args: dict[str, Any]) -> list[str]:
         """The arguments of ``k230`` for this task."""
-        command = ["run", "report", "--json"]
-        if args["allow_missing"]:
-            command.append("--allow-missing")
-        return [*command, args["run"]]
+        allowed = [name for name in ("allow_missing", "allow_doubts") if args[name]]
+        options = [f"--{name.replace('_', '-')}" for name in allowed]
+        return ["run", "report", "--json", *options, args["run"]]
 
     def show(self, answer: dict[str, Any]) -> str:
         """The summary, as text for the terminal."""

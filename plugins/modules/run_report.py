@@ -21,6 +21,12 @@ options:
     description: Whether samples without a result are acceptable.
     type: bool
     default: false
+  allow_doubts:
+    description:
+      - Whether figures are acceptable when boards disagree with each other or with the controller,
+        or when the labels seem to be off by one.
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: Can run in check mode and return the changed status prediction.

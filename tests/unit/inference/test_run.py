@@ -180,8 +180,8 @@ def test_figures_are_those_of_the_records(partly_done: Run) -> None:
     assert figures.quarantined == (11,)
     assert (figures.top1_count, figures.top5_count) == (10, 11)
     assert figures.host is not None
-    assert figures.host.compared == 4
-    assert figures.host.largest_difference == 0.0
+    assert figures.host.count == 4
+    assert figures.host.max_abs == 0.0
     assert (figures.host.top1_equal, figures.host.top5_equal) == (4, 4)
     assert [(b.board, b.images) for b in figures.boards] == [("b1", 8), ("b2", 3)]
     assert figures.boards[0].latency_median_ms == pytest.approx(2.0)
