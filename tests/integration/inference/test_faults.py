@@ -356,3 +356,34 @@ def test_board_without_linux_is_given_up_and_its_work_is_named(
     time.sleep(14)
     rack.start(board, run).outcome()
     check_complete(run, world)
+
+
+EARLY = "find /sharefs/k230 -exec touch -d '1970-01-01 00:00:07' {} +"
+UNSET_CLOCK = """\
+mkdir -p /root/real; ln -sf "$(readlink -f /bin/date)" /root/real/date; rm /bin/date
+printf '#!/bin/sh\\nexec /root/real/date -u -d @7 "$@"\\n' >/bin/date; chmod 755 /bin/date
+mkdir -p /sharefs/k230/shards; echo stale >/sharefs/k230/shards/0000000000000000.bin
+find /sharefs -exec touch -d '2030-01-01 00:00:00' {} +
+date | grep -q 1970"""
+
+
+def test_clock_at_1970(make_rack: Make, make_world: Make, check_complete: Make) -> None:
+    """No clock, as after each start of a board: earlier files are from the future, ours are old.
+
+    The kernel's own clock is this machine's, so the board's ``date`` and its files' times are set.
+    """
+    rack, world = make_rack(1), make_world(80)
+    board = rack.boards[0]
+    shell = rack.shell(board)
+    assert shell.run(UNSET_CLOCK).rc == 0
+    try:
+        run = rack.open(world, pace_ms=10)
+        age = once(lambda: shell.run(EARLY), at(20))
+        outcome = rack.start(board, run, report=age).outcome()
+        check_complete(run, world)
+        assert outcome.failed == 0
+        assert shell.run(EARLY).rc == 0
+        again = rack.start(board, run).outcome()
+        assert (again.computed, again.bytes_sent) == (0, 0)
+    finally:
+        shell.run("rm /bin/date; mv /root/real/date /bin/date")
