@@ -13,6 +13,8 @@ from k230_lib.virtual.programs import PlainLauncher
 from k230_lib.virtual.rt_files import RtFiles
 from k230_lib.virtual.uart import Uart
 
+_RING_SAFE = 32
+
 
 class Console:
     """A running msh behind a TCP port, and what a person at it does."""
@@ -22,6 +24,7 @@ class Console:
         self.sharefs.mkdir()
         self.server_runs = True
         self.reboots = 0
+        self.unread = b""
         self.uart = Uart(baud)
         self.place = Exclusive()
         self.port = NetworkPort(self.uart, 0, self.place)
@@ -37,14 +40,26 @@ class Console:
     def _reboot(self) -> None:
         self.reboots += 1
 
-    def type(self, text: str) -> None:
-        self.client.sendall(text.encode())
+    def type(self, text: str, *, at_once: bool = False) -> None:
+        """Type what the 64-byte ring holds, more in pieces as their echo comes, or all blindly."""
+        data = text.encode()
+        while len(data) > _RING_SAFE and not at_once:
+            self.client.sendall(data[:_RING_SAFE])
+            wanted = len(self.unread) + _RING_SAFE
+            self.client.settimeout(2.0)
+            while len(self.unread) < wanted:
+                self.unread += self.client.recv(wanted - len(self.unread))
+            data = data[_RING_SAFE:]
+        self.client.sendall(data)
 
     def read_until(self, end: str, timeout: float = 5.0) -> str:
         """Everything printed up to and with ``end``."""
         got = b""
         deadline = time.monotonic() + timeout
         while not got.endswith(end.encode()):
+            if self.unread:
+                got, self.unread = got + self.unread[:1], self.unread[1:]
+                continue
             self.client.settimeout(max(0.01, deadline - time.monotonic()))
             try:
                 got += self.client.recv(1)
