@@ -114,6 +114,10 @@ class Msh:
         if self._alive():
             self._uart.write(data)
 
+    def _echo(self, data: bytes) -> None:
+        if self._alive():
+            self._uart.echo(data)
+
     def _prompt(self) -> None:
         self._print(f"msh {self._cwd}>")
 
@@ -135,14 +139,14 @@ class Msh:
             elif byte in _ERASE:
                 if line:
                     line.pop()
-                    self._write(b"\b \b")
+                    self._echo(b"\b \b")
             elif byte == 0x0D or (byte == 0x0A and not canonical):
                 self._uart.busy()
                 self._write(b"\r\n")
                 return line.decode("utf-8", "surrogateescape")
             else:
                 line.append(byte)
-                self._write(bytes([byte]))
+                self._echo(bytes([byte]))
                 if len(line) >= msh_text.MAX_LINE:
                     line.clear()
 

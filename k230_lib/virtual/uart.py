@@ -4,7 +4,7 @@ The receive ring holds 64 bytes and there is no flow control. While the shell si
 drains the ring a little slower than 115200 baud fills it (each byte is echoed by polling), so short
 bursts always arrive and long ones lose bytes; while a program runs nobody drains the ring.
 Losses follow from a model in line time, not from the scheduling of this process, and are therefore
-the same on a busy host.
+the same on a busy host; a byte whose echo is out has left the ring in any case.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Uart:
         arrival = max(time.monotonic(), self._arrival + self._byte_seconds)
         served = (arrival - self._arrival) / (self._byte_seconds * ECHO_COST)
         self._arrival = arrival
-        self._level = max(0.0, self._level - served)
+        self._level = min(max(0.0, self._level - served), len(self._queue))
         if self._level + 1 > RING_BYTES:
             return False
         self._level += 1
@@ -180,7 +180,12 @@ class Uart:
             self._pace(len(chunk))
             self._send(chunk)
 
-    def _pace(self, count: int) -> None:
+    def echo(self, data: bytes) -> None:
+        """Print what answers one typed byte, as slowly as the shell does."""
+        self._pace(ECHO_COST * len(data))
+        self._send(data)
+
+    def _pace(self, count: float) -> None:
         if not self._byte_seconds:
             return
         with self._send_lock:

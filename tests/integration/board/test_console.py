@@ -137,7 +137,8 @@ def open_console(
 def test_commands_over_every_kind_of_port(
     make_board: Callable[..., SimulatedBoard], kind: str, demo: bool
 ) -> None:
-    with open_console(make_board(demo=demo, baud=115200), kind) as console:
+    board = make_board(demo=demo, baud=115200)
+    with open_console(board, kind) as console:
         assert console.run("cd /sharefs") == ""
         assert console.cwd == "/sharefs"
         assert console.run("free").startswith("total memory:")
@@ -145,6 +146,7 @@ def test_commands_over_every_kind_of_port(
         assert console.run("nosuch").endswith("nosuch: command not found.")
         long = "x" * 900
         assert console.run(f"echo {long}") == long
+        assert board.uart.lost == 0, "typed faster than the ring is emptied"
 
 
 def test_output_without_newline_and_with_false_prompts(board: SimulatedBoard) -> None:

@@ -53,6 +53,25 @@ def test_a_short_burst_always_arrives() -> None:
     assert bytes(reader.got) == b"z" * RING_BYTES
 
 
+def test_a_client_that_waits_for_each_echo_loses_nothing_however_long_the_line() -> None:
+    uart = Uart(115200)
+    echoed = bytearray()
+    uart.attach(echoed.extend)
+
+    def shell() -> None:
+        while True:
+            uart.echo(bytes([uart.read_byte(lambda: True)]))
+
+    threading.Thread(target=shell, daemon=True).start()
+    for count in range(1, 41):
+        uart.receive(b"x" * (RING_BYTES // 2))
+        deadline = time.monotonic() + 5
+        while len(echoed) < count * RING_BYTES // 2 and time.monotonic() < deadline:
+            time.sleep(0.0005)
+    assert uart.lost == 0
+    assert len(echoed) == 40 * RING_BYTES // 2
+
+
 def test_output_goes_at_line_speed() -> None:
     uart = Uart(115200)
     started = time.monotonic()
