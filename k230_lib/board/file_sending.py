@@ -196,12 +196,12 @@ def send_group(shell: BoardShell, plans: list[Plan]) -> None:
         for n, plan in enumerate(plans)
     )
     script = (
-        f"d={folder}; rm -rf $d; mkdir -p $d && cd $d || exit 1\n"
+        f'd={folder}; rm -rf "$d"; mkdir -p "$d" && cd "$d" || exit 1\n'
         'm() { set -- "$1" "$2" "$3" "$4" $(sha256sum <$1.part)\n'
         'if [ "$5" = "$2" ]; then [ "$4" = - ] || chmod $4 $1.part 2>/dev/null\n'
         'mv -f $1.part "$3" || exit 1; else echo "differs $3"; fi; }\n'
-        "tar x -o -f - || { cd /; rm -rf $d; exit 1; }\n"
-        f"{moves}\nsync; cd /; rm -rf $d"
+        'tar x -o -f - || { cd /; rm -rf "$d"; exit 1; }\n'
+        f'{moves}\nsync; cd /; rm -rf "$d"'
     )
     for _ in range(ATTEMPTS):
         answer = shell.run(script, stdin=packed)

@@ -89,8 +89,11 @@ def noise(count: int, seed: int = 0) -> bytes:
 
 @pytest.mark.parametrize("size", [0, 1, 1000, 64 << 10, (200 << 10) + 7])
 def test_file_arrives_whole_and_is_not_sent_again(
-    shell: LocalShell, tmp_path: Path, size: int
+    shell: LocalShell, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
     target = tmp_path / "deep er" / "file"
     first = put_file(shell, noise(size), str(target))
     assert (first.changed, first.bytes_sent) == (True, size)
@@ -100,6 +103,8 @@ def test_file_arrives_whole_and_is_not_sent_again(
     assert (second.changed, second.bytes_sent) == (False, 0)
     assert shell.round_trips == before + 1
     assert [p.name for p in target.parent.iterdir()] == ["file"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["deep er", "elsewhere"]
+    assert not list(elsewhere.iterdir())
 
 
 def test_other_content_of_the_same_size_is_replaced(shell: LocalShell, tmp_path: Path) -> None:
