@@ -40,7 +40,7 @@ packages:
 test-packages: packages
 	@$(call install_packages,$(TEST_PACKAGES))
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml k230_lib/dataset/resample.c
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV) || { \
 	  echo "no Python 3.11 here: install it, or name one by make PYTHON=..." >&2; exit 1; }
 	$(VENV)/bin/pip install --quiet --editable .

@@ -32,7 +32,7 @@ from .manifest import (
 from .preprocess import Dtype
 from .shards import build_list, format_list, shard_name
 from .subset import stratified
-from .workers import ordered
+from .workers import keep_freed_memory, ordered
 
 Progress = Callable[[int, int], None]
 
@@ -224,7 +224,7 @@ def _chunks(todo: Plan) -> Iterator[tuple[Sequence[Entry], ChunkResult]]:
         for group, task in zip(groups, tasks, strict=True):
             yield group, chunk.run(task)
         return
-    yield from zip(groups, ordered(chunk.run, tasks, workers), strict=True)
+    yield from zip(groups, ordered(chunk.run, tasks, workers, keep_freed_memory), strict=True)
 
 
 def _samples(

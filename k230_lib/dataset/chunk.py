@@ -121,7 +121,7 @@ def _make(
     fresh.replace(packed)
     result = ChunkResult(tuple(outcomes), str(packed), size, whole.hexdigest(), False)
     text = {
-        "outcomes": [asdict(outcome) for outcome in outcomes],
+        "outcomes": [vars(outcome) for outcome in outcomes],
         "bin_bytes": size,
         "bin_sha256": result.bin_sha256,
     }

@@ -37,7 +37,7 @@ class Sample:
 
     def line(self) -> str:
         """The JSON line, with its end."""
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+        return json.dumps(vars(self), ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from ..errors import DatasetError
 from ..model.contract import Preprocessing
+from .resampling import Pixels, resize_and_crop
 
-Pixels = npt.NDArray[np.uint8]
 Tensor = npt.NDArray[np.float32]
 Dtype = Literal["float32", "uint8"]
 
@@ -92,7 +92,7 @@ def pixels_of(image: Image.Image, preprocessing: Preprocessing) -> Pixels:
     """Resize and crop.
 
     Returns:
-        uint8, planar: [3, crop_size, crop_size].
+        uint8, planar: [3, crop_size, crop_size]; not writable.
     """
     try:
         method = _INTERPOLATION[preprocessing.interpolation]
@@ -101,31 +101,10 @@ def pixels_of(image: Image.Image, preprocessing: Preprocessing) -> Pixels:
             f"interpolation {preprocessing.interpolation!r} is not one of "
             f"{', '.join(_INTERPOLATION)}"
         ) from None
-    size = resized(image.size, preprocessing.resize_size)
     try:
-        # resizing only what the crop keeps, by box= or row and column wise, changes bits
-        image = _centre_crop(image.resize(size, method), preprocessing.crop_size)
+        return resize_and_crop(image, preprocessing.resize_size, preprocessing.crop_size, method)
     except MemoryError:
         raise DatasetError(f"image of {image.size} is too elongated to resize") from None
-    return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
-
-
-def resized(size: tuple[int, int], shorter: int) -> tuple[int, int]:
-    """(width, height) after the shorter side became ``shorter``; the longer is cut to an int."""
-    width, height = size
-    if width <= height:
-        return shorter, int(shorter * height / width)
-    return int(shorter * width / height), shorter
-
-
-def _centre_crop(image: Image.Image, side: int) -> Image.Image:
-    wide, high = max(side - image.width, 0), max(side - image.height, 0)
-    if wide or high:
-        borders = (wide // 2, high // 2, (wide + 1) // 2, (high + 1) // 2)
-        image = ImageOps.expand(image, borders, fill=0)
-    # round() to even, as torchvision does
-    top, left = round((image.height - side) / 2.0), round((image.width - side) / 2.0)
-    return image.crop((left, top, left + side, top + side))
 
 
 def normalise(pixels: Pixels, preprocessing: Preprocessing) -> Tensor:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from k230_lib.dataset.preprocess import decode, encode, normalise, pixels_of, resized
+from k230_lib.dataset.preprocess import decode, encode, normalise, pixels_of
+from k230_lib.dataset.resampling import resized
 from k230_lib.errors import DatasetError
 from k230_lib.model.contract import Preprocessing
 
