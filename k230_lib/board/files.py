@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from .file_sending import (
     CHUNK,
     Plan,
     PutRequest,
+    checked_later,
     file_sha256,
     groups,
     is_small,
@@ -99,7 +100,7 @@ def put_many(
     shell: BoardShell, requests: Sequence[PutRequest], *, progress: Progress | None = None
 ) -> list[PutOutcome]:
     """:func:`put_file` for many files: one round trip tells which are right already, small ones
-    travel together.
+    travel together, and the board checks a large one while the next is on its way.
 
     Returns:
         One outcome per request, in order.
@@ -127,10 +128,25 @@ def put_many(
         for number, plan in group:
             outcomes[number] = PutOutcome(True, plan.size)
             advance(plan.size)
-    for number, plan in missing:
-        if number not in outcomes:
-            outcomes[number] = PutOutcome(True, send_large(shell, plan, advance))
+    large = [(n, p) for n, p in missing if not is_small(p)]
+    for number, plan in large:
+        # the last one's check has no transfer to hide behind
+        later = plan is not large[-1][1]
+        outcomes[number] = PutOutcome(True, send_large(shell, plan, advance, check_later=later))
+    for number, sent in _sent_again(shell, large[:-1]):
+        outcomes[number] = PutOutcome(True, outcomes[number].bytes_sent + sent)
     return [outcomes[number] for number in range(len(requests))]
+
+
+def _sent_again(shell: BoardShell, sent: list[tuple[int, Plan]]) -> Iterator[tuple[int, int]]:
+    """Ask for the checks left to the board; send anew what was damaged: (number, bytes)."""
+    if not sent:
+        return
+    right = checked_later(shell, [plan for _, plan in sent])
+    for (number, plan), is_right in zip(sent, right, strict=True):
+        again = None if is_right else probe_targets(shell, [plan])[0]
+        if again is not None:
+            yield number, send_large(shell, again, lambda count: None)
 
 
 def would_change(shell: BoardShell, requests: Sequence[PutRequest]) -> list[bool]:

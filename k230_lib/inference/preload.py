@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..board.files import free_space, probe_files, put_file
+from ..board.files import PutRequest, free_space, probe_files, put_many
 from ..board.shell import BoardShell
 from ..dataset.manifest import Dataset, ShardInfo, shard_paths
 from ..errors import BoardSpaceError, InputError
@@ -84,18 +84,10 @@ def preload(
     progress: Callable[[int, int], None],
 ) -> int:
     """Send the plan's shards; returns the bytes sent. ``progress`` gets (bytes done, in all)."""
-    total = sum(shard.bin_bytes for shard in plan.send)
-    before = 0
-    sent = 0
-
-    def advance(done: int, _: int) -> None:
-        progress(before + done, total)
-
-    for shard in plan.send:
-        source, _ = shard_paths(dataset_folder, shard)
-        target = bin_path(shard.bin_sha256)
-        sent += put_file(
-            shell, source, target, sha256=shard.bin_sha256, progress=advance
-        ).bytes_sent
-        before += shard.bin_bytes
-    return sent
+    requests = [
+        PutRequest(
+            shard_paths(dataset_folder, shard)[0], bin_path(shard.bin_sha256), shard.bin_sha256
+        )
+        for shard in plan.send
+    ]
+    return sum(outcome.bytes_sent for outcome in put_many(shell, requests, progress=progress))

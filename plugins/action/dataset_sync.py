@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,6 +28,7 @@ class ActionModule(BoardAction):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Look what is there, send what is missing and fits."""
+        started = time.monotonic()
         folder = Path(args["dataset"])
         wanted = choose_shards(load(folder), args["shards"])
         plan = look(self.shell, wanted, args["reserve"])
@@ -38,4 +40,4 @@ class ActionModule(BoardAction):
         if self.check_mode:
             return result
         sent = preload(self.shell, folder, plan, self.byte_progress("sending shards"))
-        return {**result, "bytes_sent": sent}
+        return {**result, "bytes_sent": sent, "seconds": round(time.monotonic() - started, 3)}

@@ -53,4 +53,8 @@ bytes_sent:
   description: Bytes that went over the connection.
   returned: success, not in check mode
   type: int
+seconds:
+  description: Time it took, with looking what is there and the checks on the board.
+  returned: success, not in check mode
+  type: float
 """

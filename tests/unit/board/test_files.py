@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -46,6 +47,9 @@ class LocalShell:
         self.garble = 0
         self.twice = False
         self.stderr: bytes | None = None
+        self.before_asking = ""
+        self.cut_after: int | None = None
+        self.bytes_arrived = 0
 
     def run(
         self, script: str, *, stdin: bytes | None = None, timeout: float | None = None
@@ -58,6 +62,13 @@ class LocalShell:
         cut = self.cut_at is not None and "cat >" in script
         if cut:
             data = data[: self.cut_at]
+        if self.before_asking and "kill -0" in script:
+            subprocess.run([*SHELL, "-c", self.before_asking], check=False, capture_output=True)
+        if self.cut_after is not None and "cat >" in script:
+            self.cut_at = max(0, self.cut_after - self.bytes_arrived)
+            cut = self.cut_at < len(data)
+            data = data[: self.cut_at]
+            self.bytes_arrived += len(data)
         if self.garble and len(data) > 1000:
             self.garble -= 1
             data = data[:900] + bytes([data[900] ^ 1]) + data[901:]
@@ -178,6 +189,71 @@ def test_many_small_files_take_two_round_trips(shell: LocalShell, tmp_path: Path
     changed = PutRequest(b"new", requests[7].target)
     again = put_many(shell, [*requests[:7], changed, *requests[8:]])
     assert [i for i, outcome in enumerate(again) if outcome.changed] == [7]
+
+
+def large_requests(folder: Path) -> list[PutRequest]:
+    return [
+        PutRequest(noise(150 << 10, seed=i), str(folder / f"la'rge {i}"), mode=0o640)
+        for i in range(4)
+    ]
+
+
+def assert_all_there(requests: list[PutRequest]) -> None:
+    for request in requests:
+        target = Path(request.target)
+        assert target.read_bytes() == request.source
+        assert target.stat().st_mode & 0o777 == 0o640
+        assert not target.with_name(target.name + ".part").exists()
+
+
+def test_large_files_are_checked_while_the_next_is_sent(shell: LocalShell, tmp_path: Path) -> None:
+    requests = large_requests(tmp_path)
+    outcomes = put_many(shell, requests)
+    assert [outcome.bytes_sent for outcome in outcomes] == [150 << 10] * 4
+    # one looks, three pieces for each file, one asks what became of the checks
+    assert shell.round_trips == 1 + 4 * 3 + 1
+    assert_all_there(requests)
+    assert not any(outcome.changed for outcome in put_many(shell, requests))
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_damage_of_any_large_file_is_sent_again(
+    shell: LocalShell, tmp_path: Path, twice: bool
+) -> None:
+    requests = large_requests(tmp_path)
+    shell.garble, shell.twice = 2, twice
+    outcomes = put_many(shell, requests)
+    assert outcomes[0].bytes_sent == 300 << 10
+    assert sum(outcome.bytes_sent for outcome in outcomes) == 750 << 10
+    assert_all_there(requests)
+
+
+def test_a_check_that_died_is_made_again(shell: LocalShell, tmp_path: Path) -> None:
+    requests = large_requests(tmp_path)
+    for dead in ("rm -f /tmp/k230-check-*", "kill -9 $(cat /tmp/k230-check-*.job)"):
+        shell.before_asking = dead
+        put_many(shell, requests)
+        assert_all_there(requests)
+        for request in requests:
+            Path(request.target).unlink()
+
+
+def test_a_cut_between_large_files_sends_nothing_twice(shell: LocalShell, tmp_path: Path) -> None:
+    requests = large_requests(tmp_path)
+    total = sum(len(request.source) for request in requests)  # type: ignore[arg-type]
+    source = random.Random(4)
+    sent = 0
+    for _ in range(40):
+        shell.bytes_arrived = 0
+        shell.cut_after = source.randrange(200 << 10)
+        try:
+            put_many(shell, requests)
+            sent += shell.bytes_arrived
+            break
+        except BoardUnreachableError:
+            sent += shell.bytes_arrived
+    assert_all_there(requests)
+    assert sent == total
 
 
 def test_mode_is_set(shell: LocalShell, tmp_path: Path) -> None:
