@@ -122,17 +122,8 @@ class ConsoleLock:
             folder.mkdir()
             folder.chmod(0o1777)
         name = hashlib.sha256(canonical_url(url).encode()).hexdigest()[:16]
-        self._file = _open_shared(folder / f"{name}.lock")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = _read_holder(self._file)
-            self._file.close()
-            raise ConsoleBusyError(
-                f"console {url} is in use by {holder or 'another process'}",
-                board=board,
-                hint="wait for it to end, or stop it.",
-            ) from None
+        self._path = folder / f"{name}.lock"
+        self._file = self._locked(url, board)
         command = " ".join(sys.argv)[:120] or "python"
         since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._file.seek(0)
@@ -140,11 +131,32 @@ class ConsoleLock:
         json.dump(asdict(Holder(os.getpid(), command, board, since)), self._file)
         self._file.flush()
 
+    def _locked(self, url: str, board: str) -> IO[str]:
+        while True:
+            file = _open_shared(self._path)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                holder = _read_holder(file)
+                file.close()
+                raise ConsoleBusyError(
+                    f"console {url} is in use by {holder or 'another process'}",
+                    board=board,
+                    hint="wait for it to end, or stop it.",
+                ) from None
+            # The file may have been removed by its holder between our opening and locking it.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(self._path.stat(), os.fstat(file.fileno())):
+                    return file
+            file.close()
+
     def release(self) -> None:
         """Give the console back."""
         if not self._file.closed:
-            self._file.seek(0)
-            self._file.truncate()
+            with contextlib.suppress(OSError):
+                # Another user's file in the shared folder can be emptied, not removed.
+                self._file.truncate(0)
+                self._path.unlink()
             self._file.close()
 
 
