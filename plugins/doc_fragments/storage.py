@@ -82,3 +82,13 @@ options:
     type: bool
     default: false
 """
+
+    SIZE = r"""
+options:
+  size:
+    description:
+      - Size of the partition, not the place of its end. C(8.5GB) and C(7GiB) are bytes,
+        C(16777216s) sectors, C(100%) all the room up to the last usable sector.
+    type: str
+    required: true
+"""

@@ -15,6 +15,8 @@ description:
     way are used again, also for another model.
 author:
   - The k230.executorch developers (@k230)
+extends_documentation_fragment:
+  - k230.executorch.controller
 options:
   images:
     description: Folder of the images.
@@ -78,16 +80,6 @@ options:
   workers:
     description: Number of processes; as many as cores when not given.
     type: int
-attributes:
-  action:
-    description: Indicates this has a corresponding action plugin.
-    support: full
-  check_mode:
-    description: Can run in check mode and return the changed status prediction.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed when in diff mode.
-    support: none
 """
 
 EXAMPLES = r"""

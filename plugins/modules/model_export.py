@@ -14,6 +14,8 @@ description:
   - Runs as a process of its own on the controller; torch is never imported by Ansible.
 author:
   - The k230.executorch developers (@k230)
+extends_documentation_fragment:
+  - k230.executorch.controller
 options:
   model:
     description:
@@ -49,16 +51,6 @@ options:
     description: Fuse convolution and clamp; needs a runner with this project's kernels.
     type: bool
     default: false
-attributes:
-  action:
-    description: Indicates this has a corresponding action plugin.
-    support: full
-  check_mode:
-    description: Can run in check mode and return the changed status prediction.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed when in diff mode.
-    support: none
 """
 
 EXAMPLES = r"""

@@ -12,6 +12,8 @@ description:
     logits is computed first on each board.
 author:
   - The k230.executorch developers (@k230)
+extends_documentation_fragment:
+  - k230.executorch.controller
 options:
   model:
     description: Model folder, with C(model.json).
@@ -32,13 +34,6 @@ options:
     description: File for the logits (NPZ with C(indices) and C(logits)).
     type: path
     required: true
-attributes:
-  check_mode:
-    description: Can run in check mode and return the changed status prediction.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed when in diff mode.
-    support: none
 """
 
 EXAMPLES = r"""

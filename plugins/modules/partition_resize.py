@@ -19,14 +19,7 @@ extends_documentation_fragment:
   - k230.executorch.storage
   - k230.executorch.board
   - k230.executorch.storage.table
-options:
-  size:
-    description:
-      - Size
-        of the partition, not the place of its end. C(8.5GB) and C(7GiB) are bytes, C(16777216s)
-        sectors, C(100%) all the room up to the last usable sector.
-    type: str
-    required: true
+  - k230.executorch.storage.size
 """
 
 EXAMPLES = r"""

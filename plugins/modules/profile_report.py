@@ -13,6 +13,8 @@ description:
   - Runs as a process of its own on the controller.
 author:
   - The k230.executorch developers (@k230)
+extends_documentation_fragment:
+  - k230.executorch.controller
 options:
   run:
     description: Folder of traces, the C(run_folder) of M(k230.executorch.profile).
@@ -38,16 +40,6 @@ options:
   fail_operator_slower:
     description: The same for each operator type that takes over one percent of the time.
     type: float
-attributes:
-  action:
-    description: Indicates this has a corresponding action plugin.
-    support: full
-  check_mode:
-    description: Can run in check mode and return the changed status prediction.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed when in diff mode.
-    support: none
 """
 
 EXAMPLES = r"""

@@ -12,6 +12,8 @@ description:
   - Fails when a sample has no result, and names what is missing.
 author:
   - The k230.executorch developers (@k230)
+extends_documentation_fragment:
+  - k230.executorch.controller
 options:
   run:
     description: Folder of the run.
@@ -27,13 +29,6 @@ options:
         or when the labels seem to be off by one.
     type: bool
     default: false
-attributes:
-  check_mode:
-    description: Can run in check mode and return the changed status prediction.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed when in diff mode.
-    support: none
 """
 
 EXAMPLES = r"""

@@ -13,6 +13,8 @@ description:
     and proves afterwards that the operators which the variant promises are served by its kernels.
 author:
   - The k230.executorch developers (@k230)
+extends_documentation_fragment:
+  - k230.executorch.controller
 options:
   variant:
     description: Name of a variant in C(kernels/variants.yml).
@@ -55,21 +57,6 @@ options:
     type: list
     elements: path
     default: []
-attributes:
-  action:
-    description: Indicates this has a corresponding action plugin.
-    support: full
-  async:
-    description: Supports being used with the C(async) keyword.
-    support: none
-  check_mode:
-    description: Can run in check mode and return the changed status prediction.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed when in diff mode.
-    support: none
-notes:
-  - The work is done by an action plugin of the same name on the controller.
 """
 
 EXAMPLES = r"""

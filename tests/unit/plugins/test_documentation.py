@@ -1,17 +1,22 @@
-"""The documented options of each module are those that its action plugin takes."""
+"""The documentation of each module loads, and its options are those that its action takes."""
 
 from __future__ import annotations
 
-import ast
 import importlib
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from ansible.plugins.loader import init_plugin_loader
+from ansible.plugins.loader import fragment_loader, init_plugin_loader
+from ansible.utils.plugin_docs import get_docstring
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+MODULES = REPOSITORY / "plugins" / "modules"
 NAMES = sorted(path.stem for path in (REPOSITORY / "plugins" / "action").glob("[!_]*.py"))
 
 
@@ -21,33 +26,22 @@ def collections() -> None:
 
 
 def documented(name: str) -> dict[str, Any]:
-    """DOCUMENTATION of a module, read without importing it."""
-    tree = ast.parse((REPOSITORY / "plugins" / "modules" / f"{name}.py").read_text())
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "DOCUMENTATION":
-            return dict(yaml.safe_load(ast.literal_eval(node.value)))
-    raise AssertionError(f"{name} has no DOCUMENTATION")
-
-
-def fragment_options(document: dict[str, Any]) -> dict[str, Any]:
-    """Options that come from the collection's own documentation fragments."""
-    options: dict[str, Any] = {}
-    for full in document.get("extends_documentation_fragment", []):
-        # namespace.collection.fragment, perhaps with .section
-        _, _, fragment, *section = full.split(".")
-        module = importlib.import_module(
-            f"ansible_collections.k230.executorch.plugins.doc_fragments.{fragment}"
-        )
-        name = section[0].upper() if section else "DOCUMENTATION"
-        options |= yaml.safe_load(getattr(module.ModuleDocFragment, name)).get("options") or {}
-    return options
+    """The documentation of a module with its fragments, as Ansible itself joins them."""
+    document, examples, returned, _ = get_docstring(
+        str(MODULES / f"{name}.py"),
+        fragment_loader,
+        collection_name="k230.executorch",
+        plugin_type="module",
+    )
+    assert document and examples and returned, name
+    return dict(document)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options_are_those_of_the_action(name: str) -> None:
     document = documented(name)
-    assert document["module"] == name
-    told = {**fragment_options(document), **document.get("options", {})}
+    assert document["module"] == name and document["short_description"]
+    told = document.get("options", {})
     plugin = importlib.import_module(f"ansible_collections.k230.executorch.plugins.action.{name}")
     taken = plugin.ActionModule.ARGUMENTS
     assert sorted(told) == sorted(taken)
@@ -56,6 +50,30 @@ def test_options_are_those_of_the_action(name: str) -> None:
         assert bool(said.get("required")) == bool(spec.get("required")), option
         for key in ("type", "default", "choices", "elements"):
             assert said.get(key) == spec.get(key), f"{name}.{option}: {key}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_async_check_mode_and_diff_mode_are_told(name: str) -> None:
+    attributes = documented(name)["attributes"]
+    assert sorted(attributes) == ["action", "async", "check_mode", "diff_mode"]
+    for said in attributes.values():
+        assert said["description"] and said["support"]
+
+
+def test_ansible_doc_shows_every_module() -> None:
+    assert sorted(path.stem for path in MODULES.glob("[!_]*.py")) == NAMES
+    full = [f"k230.executorch.{name}" for name in NAMES]
+    for form in ([], ["--json"]):
+        shown = subprocess.run(
+            [sys.executable, "-m", "ansible.cli.doc", "-t", "module", *form, *full],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=REPOSITORY,
+            env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
+        )
+        assert shown.returncode == 0, shown.stderr
+    assert sorted(json.loads(shown.stdout)) == full
 
 
 def test_every_board_module_is_in_the_action_group() -> None:
