@@ -14,6 +14,7 @@ from .model.commands import app as model_app
 from .model.commands import export
 from .play import play
 from .profiling.commands import app as profiling_app
+from .report.commands import app as report_app
 from .runner.commands import app as runner_app
 from .virtual.commands import app as boards_app
 
@@ -27,7 +28,11 @@ app.add_typer(boards_app, name="boards", help="Virtual boards: up, down, status.
 app.add_typer(model_app, name="model", help="Export models to ExecuTorch.")
 app.add_typer(dataset_app, name="dataset", help="Turn labelled images into packed tensors.")
 app.add_typer(runner_app, name="runner", help="Build and check the program for the board.")
-app.add_typer(inference_app, name="run", help="Look at runs: status, report.")
+# Two rooms tell of a run: how far it is, and what its figures are.
+run_app = typer.Typer(no_args_is_help=True)
+run_app.add_typer(inference_app)
+run_app.add_typer(report_app)
+app.add_typer(run_app, name="run", help="Look at runs: status, report.")
 app.add_typer(profiling_app, name="profile", help="Tables and reports from ETDump files.")
 # The step that people start with has a short name too.
 app.command("export")(export)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from k230_lib.cli import app
 from k230_lib.dataset.manifest import load, shard_paths
 from k230_lib.dataset.shards import parse_list
 from k230_lib.errors import DatasetError, InputError, ResultsError
 from k230_lib.inference.chunks import Chunk, pack
-from k230_lib.inference.commands import app
 from k230_lib.inference.queue import Failure
 from k230_lib.inference.results import ResultRecord
 from k230_lib.inference.run import Run, RunSettings, queued_samples, reopen
@@ -227,15 +227,15 @@ def test_run_is_opened_by_its_folder(partly_done: Run) -> None:
 
 
 def test_report_command_fails_for_missing_samples(partly_done: Run) -> None:
-    failed = CliRunner().invoke(app, ["report", str(partly_done.folder)])
+    failed = CliRunner().invoke(app, ["run", "report", str(partly_done.folder)])
     assert isinstance(failed.exception, ResultsError)
     assert "c1/11.png" in str(failed.exception)
     allowed = CliRunner().invoke(
-        app, ["report", "--json", "--allow-missing", str(partly_done.folder)]
+        app, ["run", "report", "--json", "--allow-missing", str(partly_done.folder)]
     )
     answer = json.loads(allowed.stdout.splitlines()[-1])
     assert answer["figures"]["done"] == 11
-    status = CliRunner().invoke(app, ["status", str(partly_done.folder)])
+    status = CliRunner().invoke(app, ["run", "status", str(partly_done.folder)])
     assert status.stdout.startswith("11 of 12 done, 0 at work, 0 open, 1 given up\nb1: done, 8")
 
 
