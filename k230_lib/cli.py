@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import typer
 
 from . import __version__
 from .dataset.commands import app as dataset_app
-from .errors import EnvironmentProblemError, K230Error
 from .inference.commands import app as inference_app
 from .model.commands import app as model_app
 from .model.commands import export
@@ -16,6 +13,7 @@ from .play import play
 from .profiling.commands import app as profiling_app
 from .report.commands import app as report_app
 from .runner.commands import app as runner_app
+from .terminal import run
 from .virtual.commands import app as boards_app
 
 app = typer.Typer(
@@ -49,21 +47,8 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 
 def main() -> None:
-    """Entry point: a user's mistake is one line on standard error and exit status 1."""
-    try:
-        app()
-    except K230Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except OSError as error:
-        if error.filename is None:
-            raise
-        reason = EnvironmentProblemError(
-            f"{error.filename}: {error.strerror}",
-            hint="check the path, its permissions and the free space.",
-        )
-        print(f"error: {reason}", file=sys.stderr)
-        sys.exit(1)
+    """Entry point."""
+    run(app)
 
 
 if __name__ == "__main__":

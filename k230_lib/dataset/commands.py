@@ -10,6 +10,7 @@ import typer
 
 from ..errors import DatasetError, InputError
 from ..model.contract import FILE_NAME, load
+from ..terminal import AsJson, Check, tell
 from .layouts import Layout, Request
 from .preprocess import Dtype
 from .ticker import Ticker
@@ -60,12 +61,8 @@ def prepare(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; as many as cores if unset.")
     ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only say whether anything would be done.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One line of JSON as the last output.")
-    ] = False,
+    check: Check = False,
+    as_json: AsJson = False,
 ) -> None:
     """Decode, resize, crop and pack labelled images for a model."""
     from . import build
@@ -95,7 +92,7 @@ def prepare(
         answer = {"changed": changed, "folder": str(todo.folder), "images": len(todo.entries)}
         text = f"{todo.folder}: {'would be prepared' if changed else 'up to date'}"
     else:
-        done = build.prepare(todo, Ticker("prepare"), lambda line: typer.echo(line, err=True))
+        done = build.prepare(todo, Ticker("prepare"), tell)
         counts = done.dataset.counts
         answer = {
             "changed": done.changed,
@@ -140,9 +137,7 @@ def digits(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path(
         "artifacts/images/digits"
     ),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One line of JSON as the last output.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the held-out handwritten digits as image files in class folders."""
     from .digits import write_test_images

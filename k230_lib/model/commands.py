@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ..dataset.ticker import Ticker
+from ..terminal import AsJson, Check, tell
 from .zoo import ModelRequest
 
 app = typer.Typer(no_args_is_help=True)
@@ -38,12 +38,8 @@ def export(
     fuse_clamp: Annotated[
         bool, typer.Option(help="Fuse convolution and clamp (needs a runner with our kernels).")
     ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only say whether anything would be done.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One line of JSON as the last output.")
-    ] = False,
+    check: Check = False,
+    as_json: AsJson = False,
 ) -> None:
     """Export a model to ExecuTorch: model.pte, model.etrecord and model.json."""
     from .export import Passes, plan, unchanged
@@ -56,7 +52,7 @@ def export(
         answer = {"changed": changed, "folder": str(todo.folder), "name": todo.name}
         text = f"{todo.folder}: {'would be exported' if changed else 'up to date'}"
     else:
-        done = run(todo, lambda line: print(line, file=sys.stderr, flush=True))
+        done = run(todo, tell)
         contract = done.contract
         answer = {
             "changed": done.changed,
@@ -83,9 +79,7 @@ def host(
     check: Annotated[
         bool, typer.Option("--check", help="Only say how many samples would be computed.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One line of JSON as the last output.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a dataset on this machine's ExecuTorch: the reference for the boards."""
     from ..dataset.manifest import DATASET_FILE, read_manifest

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -13,7 +12,8 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from ..errors import InputError, K230Error
+from ..errors import InputError
+from ..terminal import AsJson, run
 from .board import DEFAULT_STATE_ROOT, BoardSettings
 from .light import LightBoard, check_distinct
 
@@ -29,7 +29,6 @@ Inventory = Annotated[
     Path, typer.Option("--inventory", "-i", help="Ansible inventory (YAML) with virtual_board.")
 ]
 StateRoot = Annotated[Path, typer.Option(help="Folder for cards and logs of the boards.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def boards_of(inventory: Path, names: Iterable[str] = (), *, state_root: Path) -> list[LightBoard]:
@@ -108,14 +107,6 @@ def _tell(boards: list[LightBoard], changed: dict[str, bool], as_json: bool) -> 
         print(line + note)
 
 
-def _run(action: Callable[[], None]) -> None:
-    try:
-        action()
-    except K230Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
-
-
 @app.command()
 def up(
     names: Names = None,
@@ -124,12 +115,8 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Start the virtual boards; those that run already stay as they are."""
-
-    def work() -> None:
-        boards = boards_of(inventory, names or (), state_root=state_root)
-        _tell(boards, _each(boards, LightBoard.start), as_json)
-
-    _run(work)
+    boards = boards_of(inventory, names or (), state_root=state_root)
+    _tell(boards, _each(boards, LightBoard.start), as_json)
 
 
 @app.command()
@@ -141,17 +128,13 @@ def down(
     as_json: AsJson = False,
 ) -> None:
     """Stop the virtual boards; their cards stay."""
-
-    def work() -> None:
-        boards = boards_of(inventory, names or (), state_root=state_root)
-        changed = _each(boards, LightBoard.stop)
-        if fresh:
-            for board in boards:
-                changed[board.name] |= board.card_image.exists()
-                board.reflash()
-        _tell(boards, changed, as_json)
-
-    _run(work)
+    boards = boards_of(inventory, names or (), state_root=state_root)
+    changed = _each(boards, LightBoard.stop)
+    if fresh:
+        for board in boards:
+            changed[board.name] |= board.card_image.exists()
+            board.reflash()
+    _tell(boards, changed, as_json)
 
 
 @app.command()
@@ -162,13 +145,9 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show which virtual boards run, and where to reach them."""
-
-    def work() -> None:
-        boards = boards_of(inventory, names or (), state_root=state_root)
-        _tell(boards, {}, as_json)
-
-    _run(work)
+    boards = boards_of(inventory, names or (), state_root=state_root)
+    _tell(boards, {}, as_json)
 
 
 if __name__ == "__main__":
-    app()
+    run(app)

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
-def k230(*words: str) -> subprocess.CompletedProcess[str]:
+
+def k230(*words: str, module: str = "k230_lib") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "k230_lib", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", module, *words], capture_output=True, text=True, check=False
     )
 
 
@@ -21,4 +23,18 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1] == (
         f"error: {out}: Not a directory. Next: check the path, its permissions and the free space."
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "words"), [("k230_lib", ["boards"]), ("k230_lib.virtual.commands", [])]
+)
+def test_boards_tell_the_same_with_and_without_the_other_rooms(
+    tmp_path: Path, module: str, words: list[str]
+) -> None:
+    missing = tmp_path / "hosts.yml"
+    done = k230(*words, "status", "--inventory", str(missing), module=module)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"error: inventory {missing}: No such file or directory. Next: give one with --inventory.\n"
     )
