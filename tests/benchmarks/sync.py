@@ -1,6 +1,6 @@
 """Time ``dataset_sync`` against one raw ``ssh board 'cat > file'`` of the same bytes.
 
-    python tests/benchmarks/sync.py [--shards 16] [--rate 12000000] [--rounds 2]
+    python -m tests.benchmarks.sync [--shards 16] [--rate 12000000] [--rounds 2]
 
 Needs root (a virtual board, provisioned first). The link is as fast as the board's Ethernet (a
 100 Mbit/s USB adapter) unless ``--rate 0`` lifts the limit; then the processors of this machine
@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from k230_lib.board.files import file_sha256
-from k230_lib.dataset.manifest import DATASET_FILE, Dataset, ShardInfo
 from k230_lib.model.contract import Preprocessing
 from k230_lib.virtual.faults import Faults
 from k230_lib.virtual.light import LightBoard
 from k230_lib.virtual.testing import virtual_board
+
+from ..inputs import write_dataset
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BOARD = 199
@@ -45,8 +45,13 @@ def main() -> int:
         virtual_board(BOARD) as board,
     ):
         folder = Path(scratch)
-        shards = _write_dataset(folder / "dataset", options.shards)
-        whole = b"".join(path.read_bytes() for path in shards)
+        # SSH does not compress, so the content does not matter
+        shape = (options.shards * SHARD_IMAGES, IMAGE_BYTES)
+        pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+        write_dataset(
+            folder / "dataset", pixels, [0] * len(pixels), SHARD_IMAGES, Preprocessing(256, 224)
+        )
+        whole = pixels.tobytes()
         inventory = _write_inventory(folder, board)
         _ansible(folder, "ansible-playbook", "provision.yml", "-i", inventory)
         if options.rate:
@@ -64,34 +69,6 @@ def main() -> int:
         rate = size / seconds / 1e6
         print(f"{name:<14}{seconds:>9.2f}{rate:>8.1f}{raw / seconds:>7.2f}{required:>10}")
     return int(raw / best["dataset_sync"] < REQUIRED)
-
-
-def _write_dataset(folder: Path, count: int) -> list[Path]:
-    """``count`` shards of noise; SSH does not compress, so the content does not matter."""
-    source = np.random.default_rng(0)
-    (folder / "shards").mkdir(parents=True)
-    paths, infos = [], []
-    for number in range(count):
-        path = folder / "shards" / f"shard-{number:05d}.bin"
-        path.write_bytes(source.bytes(SHARD_IMAGES * IMAGE_BYTES))
-        size = path.stat().st_size
-        infos.append(
-            ShardInfo(path.stem, SHARD_IMAGES, number * 64, size, file_sha256(path), "0" * 64)
-        )
-        paths.append(path)
-    dataset = Dataset(
-        name="noise",
-        dtype="uint8",
-        shape=(1, 3, 224, 224),
-        preprocessing=Preprocessing(256, 224),
-        counts={"images": count * SHARD_IMAGES, "skipped": 0, "classes": 1},
-        labels={"origin": "none"},
-        shards=tuple(infos),
-        key="0" * 64,
-        images="none",
-    )
-    (folder / DATASET_FILE).write_text(json.dumps(dataset.to_json()))
-    return paths
 
 
 def _write_inventory(folder: Path, board: LightBoard) -> str:

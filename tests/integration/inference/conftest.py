@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import multiprocessing
 import os
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -23,27 +21,18 @@ import pytest
 
 from k230_lib.board.files import put_file
 from k230_lib.board.shell import CommandResult, SshShell
-from k230_lib.dataset.manifest import Dataset, Sample, ShardInfo
-from k230_lib.dataset.shards import build_list, format_list
 from k230_lib.errors import BoardUnreachableError, K230Error
 from k230_lib.inference.engine import run_board
 from k230_lib.inference.job import BoardJob, BoardOutcome, Limits
 from k230_lib.inference.progress import BoardProgress
 from k230_lib.inference.run import Run, RunSettings, open_run
 from k230_lib.inference.runner import BIN, RunnerOptions
-from k230_lib.model.contract import (
-    FileRef,
-    InputSpec,
-    ModelClass,
-    ModelContract,
-    OutputSpec,
-    Preprocessing,
-    Source,
-    save,
-)
+from k230_lib.model.contract import Preprocessing
 from k230_lib.runner.build import BuildRequest, BuiltRunner, build_runner
 from k230_lib.virtual.light import LightBoard
 from k230_lib.virtual.testing import virtual_board
+
+from ...inputs import write_dataset, write_model
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SIDE, CLASSES, LARGEST = 16, 5, 6000
@@ -124,92 +113,16 @@ def make_world(products: Path, tmp_path: Path) -> Callable[..., World]:
 
     def make(count: int = 96, shard_size: int = 64) -> World:
         model, dataset = tmp_path / "model", tmp_path / "dataset"
-        model.mkdir()
-        (model / "model.pte").write_bytes((products / "model.pte").read_bytes())
-        (model / "model.etrecord").write_bytes(b"none")
-        save(_contract(model), model)
+        write_model(model, (products / "model.pte").read_bytes(), PREPROCESSING, CLASSES)
         logits = np.load(products / "logits.npy")[:count]
         best = logits.argmax(axis=1)
         labels = np.where(np.arange(count) % 5 == 0, (best + 1) % CLASSES, best)
         pixels = np.fromfile(products / "data.bin", np.uint8).reshape(-1, NBYTES)[:count]
-        _write_dataset(dataset, pixels, labels.tolist(), shard_size)
+        write_dataset(dataset, pixels, labels.tolist(), shard_size, PREPROCESSING)
         np.savez(tmp_path / "host.npz", indices=np.arange(count), logits=logits)
         return World(model, dataset, tmp_path / "host.npz", logits, labels)
 
     return make
-
-
-def _contract(folder: Path) -> ModelContract:
-    return ModelContract(
-        name="small",
-        source=Source("trained", "small", "0" * 64),
-        input=InputSpec((1, 3, SIDE, SIDE), PREPROCESSING),
-        output=OutputSpec((1, CLASSES)),
-        classes=tuple(ModelClass(n, f"class {n}") for n in range(CLASSES)),
-        operators=("aten::addmm.out",),
-        planned_buffers=(1024,),
-        pte=FileRef.of(folder / "model.pte"),
-        etrecord=FileRef.of(folder / "model.etrecord"),
-        versions={},
-    )
-
-
-def _write_dataset(folder: Path, pixels: np.ndarray, labels: list[int], shard_size: int) -> None:
-    (folder / "shards").mkdir(parents=True)
-    shards, lines = [], []
-    for first in range(0, len(labels), shard_size):
-        block = [row.tobytes() for row in pixels[first : first + shard_size]]
-        name = f"shard-{first // shard_size:05d}"
-        crcs = [zlib.crc32(row) for row in block]
-        listing = format_list(
-            build_list(
-                first,
-                crcs,
-                bin_file=f"{name}.bin",
-                dtype="uint8",
-                nbytes=NBYTES,
-                mean=PREPROCESSING.mean,
-                std=PREPROCESSING.std,
-            )
-        ).encode()
-        content = b"".join(block)
-        (folder / "shards" / f"{name}.bin").write_bytes(content)
-        (folder / "shards" / f"{name}.list").write_bytes(listing)
-        shards.append(
-            ShardInfo(name, len(block), first, len(content), _sha(content), _sha(listing))
-        )
-        for k, row in enumerate(block):
-            index, label = first + k, labels[first + k]
-            where = {"shard": name, "offset": k * NBYTES, "nbytes": NBYTES}
-            image = {"path": f"c{label}/{index}.png", "image_sha256": "0" * 64}
-            lines.append(
-                Sample(
-                    index=index,
-                    label=label,
-                    wnid=None,
-                    sha256=_sha(row),
-                    crc32=f"{crcs[k]:08x}",
-                    **where,  # type: ignore[arg-type]
-                    **image,
-                ).line()
-            )
-    dataset = Dataset(
-        name="noise",
-        dtype="uint8",
-        shape=(1, 3, SIDE, SIDE),
-        preprocessing=PREPROCESSING,
-        counts={"images": len(labels), "skipped": 0, "classes": CLASSES},
-        labels={"origin": "folders"},
-        shards=tuple(shards),
-        key="k" * 64,
-        images="images",
-    )
-    (folder / "dataset.json").write_text(json.dumps(dataset.to_json()))
-    (folder / "manifest.jsonl").write_text("".join(lines))
-
-
-def _sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 class MultiplexedShell(SshShell):
