@@ -224,7 +224,7 @@ def load(path: Path, *, verify_files: bool = False) -> ModelContract:
     contract = ModelContract.from_json(data)
     if verify_files:
         for ref in (contract.pte, contract.etrecord):
-            _verify(file.parent / ref.file, ref)
+            verify(file.parent, ref)
     return contract
 
 
@@ -243,7 +243,13 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _verify(path: Path, ref: FileRef) -> None:
+def verify(folder: Path, ref: FileRef) -> None:
+    """Compare a file of a model's folder with what ``model.json`` says of it.
+
+    Raises:
+        ModelError: it is missing, or another.
+    """
+    path = folder / ref.file
     if not path.is_file():
         raise ModelError(f"{path} is missing", hint="export the model again.")
     size = path.stat().st_size

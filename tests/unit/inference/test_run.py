@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 from k230_lib.cli import app
 from k230_lib.dataset.manifest import load, shard_paths
 from k230_lib.dataset.shards import parse_list
-from k230_lib.errors import DatasetError, InputError, ResultsError
+from k230_lib.errors import DatasetError, InputError, ModelError, ResultsError
 from k230_lib.inference.chunks import Chunk, pack
 from k230_lib.inference.queue import Failure
 from k230_lib.inference.results import ResultRecord
-from k230_lib.inference.run import Run, RunSettings, queued_samples, reopen
+from k230_lib.inference.run import Run, RunSettings, queued_samples, reopen, samples_left
 from k230_lib.inference.runner import RunnerOptions, batch_command, bin_path, list_path
 from k230_lib.model.contract import Preprocessing
 from k230_lib.report.figures import compute, union_length
@@ -92,6 +92,22 @@ def test_dataset_of_another_model_is_refused(make_inputs: Callable) -> None:
     inputs = make_inputs(preprocessing=Preprocessing(8, 4, mean=(0.5,) * 3, std=(0.25,) * 3))
     with pytest.raises(DatasetError, match="does not fit model tiny: preprocessing"):
         inputs.open()
+
+
+def test_changed_program_is_refused_and_the_etrecord_not_needed(make_inputs: Callable) -> None:
+    inputs = make_inputs()
+    (inputs.model / "model.etrecord").unlink()
+    known = inputs.open()
+    assert samples_left(inputs.runs, inputs.model, inputs.dataset, known.settings)[1] == 12
+    program = inputs.model / "model.pte"
+    program.write_bytes(b"x" + program.read_bytes()[1:])
+    with pytest.raises(ModelError, match=r"model.pte: sha256 .* expected, found"):
+        inputs.open()
+    with pytest.raises(ModelError, match=r"model.pte: sha256 .* expected, found"):
+        samples_left(inputs.runs, inputs.model, inputs.dataset, known.settings)
+    program.unlink()
+    with pytest.raises(ModelError, match=r"model.pte is missing"):
+        reopen(known.folder)
 
 
 def test_settings_out_of_range() -> None:
