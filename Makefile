@@ -14,7 +14,7 @@ VENV_PACKAGE     = $(shell $(PYTHON) -c 'import ensurepip' 2>/dev/null || echo p
 TEST_PACKAGES   := clang-14 clang-15 clang-19 g++-riscv64-linux-gnu lld-19 llvm-19 qemu-user
 
 .DEFAULT_GOAL := help
-.PHONY: help demo boards boards-down setup setup-test packages test-packages lint unit integration test faults clean
+.PHONY: help demo boards boards-down setup setup-test packages test-packages lint unit integration test faults benchmarks clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -70,6 +70,17 @@ test: lint ## everything that the gate runs
 
 faults: setup-test ## long fault and scale runs (about an hour)
 	pytest tests/faults tests/integration -m fault
+
+# All of them run, also behind one that misses what it requires. Only ratios on an idle machine count.
+benchmarks: setup-test ## speed and memory against plain tools; as root also dataset_sync
+	@failed=; run() { echo "== $$*"; "$$@" || failed="$$failed$$*; "; }; \
+	run python -m tests.benchmarks.preprocess; \
+	run python -m tests.benchmarks.memory --counts 1000 5000; \
+	run python -m tests.benchmarks.export; \
+	run pytest -q -s tests/benchmarks/test_profiling_speed.py; \
+	if [ "$$(id -u)" = 0 ]; then run python -m tests.benchmarks.sync; \
+	else echo "== tests.benchmarks.sync left out: virtual boards need root"; fi; \
+	if [ -n "$$failed" ]; then echo "failed: $$failed" >&2; exit 1; fi
 
 clean: ## remove products of runs; .venv, runs/ and board cards are kept
 	rm -rf artifacts build kernels/build* .pytest_cache .mypy_cache .ruff_cache .hypothesis
