@@ -30,7 +30,7 @@ app.add_typer(runner_app, name="runner", help="Build and check the program for t
 run_app = typer.Typer(no_args_is_help=True)
 run_app.add_typer(inference_app)
 run_app.add_typer(report_app)
-app.add_typer(run_app, name="run", help="Look at runs: status, report.")
+app.add_typer(run_app, name="run", help="Look at runs: status, report, compare.")
 app.add_typer(profiling_app, name="profile", help="Tables and reports from ETDump files.")
 # The step that people start with has a short name too.
 app.command("export")(export)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -99,4 +99,21 @@ def compare(
         max_rel=float(relative[worst]),
         worst_index=indices[worst],
         differences=tuple(differences),
+    )
+
+
+def joined(parts: Iterable[Agreement]) -> Agreement:
+    """The agreement over the images of all ``parts``, which have none in common."""
+    given = [part for part in parts if part.count]
+    if not given:
+        return Agreement(0, 0, 0, 0.0, 0.0, None, ())
+    worst = max(given, key=lambda part: part.max_rel)
+    return Agreement(
+        count=sum(part.count for part in given),
+        top1_equal=sum(part.top1_equal for part in given),
+        top5_equal=sum(part.top5_equal for part in given),
+        max_abs=max(part.max_abs for part in given),
+        max_rel=worst.max_rel,
+        worst_index=worst.worst_index,
+        differences=tuple(difference for part in given for difference in part.differences),
     )

@@ -107,6 +107,35 @@ class HostReference:
 
 
 @dataclass(frozen=True)
+class Begun:
+    """What a run was begun with. Model, dataset and host's logits may have changed since."""
+
+    model: Path
+    dataset: Path
+    host: Path | None
+    settings: RunSettings
+
+    @classmethod
+    def load(cls, folder: Path) -> Begun:
+        """Read ``inputs.json`` of a run's folder.
+
+        Raises:
+            InputError: it is no run.
+        """
+        try:
+            data = json.loads((folder / INPUTS).read_text(encoding="utf-8"))
+            settings = RunSettings(
+                **{**data["settings"], "options": RunnerOptions(**data["settings"]["options"])}
+            )
+            host = Path(data["host"]) if data["host"] else None
+            return cls(Path(data["model"]), Path(data["dataset"]), host, settings)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{folder} is no run: {error}", hint="give a folder below runs/."
+            ) from None
+
+
+@dataclass(frozen=True)
 class Golden:
     """A sample whose logits are known; a board that computes others is stopped."""
 
@@ -281,23 +310,14 @@ def reopen(folder: Path) -> Run:
         InputError: it is no run.
         ModelError, DatasetError: its model or dataset is not there any more, or has changed.
     """
-    try:
-        data = json.loads((folder / INPUTS).read_text(encoding="utf-8"))
-        settings = RunSettings(
-            **{**data["settings"], "options": RunnerOptions(**data["settings"]["options"])}
-        )
-        model, dataset, host = Path(data["model"]), Path(data["dataset"]), data["host"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{folder} is no run: {error}", hint="give a folder below runs/."
-        ) from None
+    begun = Begun.load(folder)
     return open_run(
         folder.parent,
-        model,
-        dataset,
-        settings,
+        begun.model,
+        begun.dataset,
+        begun.settings,
         run_id=folder.name,
-        host=Path(host) if host and Path(host).is_file() else None,
+        host=begun.host if begun.host and begun.host.is_file() else None,
     )
 
 

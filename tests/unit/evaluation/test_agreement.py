@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from k230_lib.evaluation.agreement import compare
+from k230_lib.evaluation.agreement import compare, joined
 
 
 def _reference() -> np.ndarray:
@@ -81,3 +81,17 @@ def test_results_of_other_shape_are_refused() -> None:
 def test_nothing_agrees_with_nothing() -> None:
     empty = np.empty((0, 5), np.float32)
     assert compare(empty, empty, []).agrees
+
+
+def test_parts_add_up_to_the_whole() -> None:
+    rng = np.random.default_rng(3)
+    reference = rng.normal(size=(60, 9)).astype(np.float32)
+    other = (reference + rng.normal(scale=0.1, size=reference.shape)).astype(np.float32)
+    whole = compare(reference, other, range(60))
+    assert whole.differences
+    parts = [
+        compare(reference[start : start + 25], other[start : start + 25], names)
+        for start, names in ((0, range(25)), (25, range(25, 50)), (50, range(50, 60)))
+    ]
+    assert joined([compare(reference[:0], other[:0], []), *parts]) == whole
+    assert joined([]).count == 0

@@ -34,6 +34,13 @@ def test_a_loss_beyond_the_threshold_is_a_regression() -> None:
     assert not found.regressed(0.03)
 
 
+@pytest.mark.parametrize("lost", range(1, 40))
+def test_a_loss_of_just_the_threshold_is_none(lost: int) -> None:
+    first = {k: Answer(True, 1.0) for k in range(1000)}
+    second = {k: Answer(k >= lost, 1.0) for k in range(1000)}
+    assert not compare(first, second).regressed(lost / 10 / 100)
+
+
 def test_chance_is_told_from_change() -> None:
     def flips(gained: int, lost: int) -> float:
         first = {k: Answer(k >= gained, 1.0) for k in range(gained + lost)}
@@ -44,6 +51,7 @@ def test_chance_is_told_from_change() -> None:
     # two-sided: 2 * (1/2)^10
     assert flips(0, 10) == pytest.approx(2 / 1024)
     assert flips(1, 9) == pytest.approx(2 * 11 / 1024)
+    assert flips(3, 9) == pytest.approx(2 * (1 + 12 + 66 + 220) / 4096)
 
 
 def test_without_common_images_there_is_nothing_to_say() -> None:
