@@ -31,7 +31,8 @@ from .chunks import Chunk, SentChunk
 from .heart import beating
 from .job import BoardJob, BoardOutcome
 from .progress import BoardProgress
-from .queue import Counts, Failure, RunQueue
+from .queue import Counts, RunQueue
+from .queue_outcomes import Failure
 from .recovery import recover
 from .results import ResultRecord
 from .schedule import Pace, chunk_size, time_to_send

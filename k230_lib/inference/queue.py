@@ -17,20 +17,10 @@ from pathlib import Path
 
 from ..errors import ConsoleBusyError, InputError
 from .chunks import Chunk, QueuedSample
-from .queue_rows import (
-    LEASE_SECONDS,
-    check_chunk,
-    cross_check,
-    insert_chunk,
-    insert_result,
-    lost,
-    new_chunk,
-)
+from .queue_outcomes import Failure, cross_check, insert_failure, insert_result
+from .queue_rows import LEASE_SECONDS, check_chunk, insert_chunk, lost, new_chunk
 from .queue_schema import SCHEMA, Worker, connect, writing
 from .results import ResultRecord
-
-ATTEMPTS = 2
-"""A sample that failed so often is given up."""
 
 _SAMPLE_COLUMNS = "id, shard, offset, nbytes, crc32, label, path, wnid"
 
@@ -49,15 +39,6 @@ class Counts:
     def left(self) -> int:
         """Samples without an outcome."""
         return self.total - self.done - self.quarantined
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a sample gave no result on a board."""
-
-    sample: int
-    reason: str
-    excerpt: str = ""
 
 
 class RunQueue:
@@ -338,7 +319,7 @@ class RunQueue:
             db.executemany("UPDATE samples SET state = 'done', chunk = NULL WHERE id = ?", ids)
             failed = {failure.sample for failure in failures}
             for failure in failures:
-                self._enter_failure(db, chunk, board, failure, now)
+                insert_failure(db, chunk, board, failure, now)
             done = {record.sample_id for record in records} | failed
             rest = [sample.id for sample in chunk.samples if sample.id not in done]
             db.execute(
@@ -350,27 +331,6 @@ class RunQueue:
                 avoid = db.execute("SELECT avoid FROM chunks WHERE id = ?", (chunk.id,)).fetchone()
                 insert_chunk(db, chunk.kind, rest, pack, board=board, avoid=avoid[0])
         return fresh
-
-    def _enter_failure(
-        self, db: sqlite3.Connection, chunk: Chunk, board: str, failure: Failure, now: float
-    ) -> None:
-        db.execute(
-            "INSERT INTO failures (sample, board, reason, excerpt, at) VALUES (?, ?, ?, ?, ?)",
-            (failure.sample, board, failure.reason, failure.excerpt, now),
-        )
-        if chunk.kind == "check":
-            db.execute(
-                "UPDATE samples SET chunk = NULL, checked = 0 WHERE id = ?", (failure.sample,)
-            )
-            return
-        db.execute(
-            "UPDATE samples SET attempts = attempts + 1, chunk = NULL, "
-            "state = CASE WHEN attempts + 1 >= ? THEN 'quarantined' ELSE state END WHERE id = ?",
-            (ATTEMPTS, failure.sample),
-        )
-        row = db.execute("SELECT state FROM samples WHERE id = ?", (failure.sample,)).fetchone()
-        if row["state"] == "open":
-            insert_chunk(db, "main", [failure.sample], [failure.sample], avoid=board)
 
     def wanted_packs(self, board: str) -> list[Chunk]:
         """Open chunks whose files may still lie on the board from an earlier attempt."""

@@ -7,26 +7,12 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
-import numpy as np
-
 from .queue_schema import Worker
-from .results import ResultRecord
 
 LEASE_SECONDS = 120.0
 """A lease of a process that nothing is known of ends so long after its last heartbeat."""
 
-
 _CHECK_CHUNK = 32
-
-
-def insert_result(
-    db: sqlite3.Connection, record: ResultRecord, board: str, chunk: int, now: float
-) -> bool:
-    """Enter a result; false when the sample has one already."""
-    values = (record.sample_id, board, record.latency_ns, record.executions)
-    logits = np.asarray(record.logits, "<f4").tobytes()
-    sql = "INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?, ?)"
-    return db.execute(sql, (*values, logits, chunk, now)).rowcount > 0
 
 
 def boards(db: sqlite3.Connection) -> list[dict[str, str | float | None]]:
@@ -109,22 +95,3 @@ def check_chunk(db: sqlite3.Connection, board: str) -> int | None:
         return None
     chosen = [int(row["id"]) for row in rows if row["board"] == rows[0]["board"]]
     return insert_chunk(db, "check", chosen, chosen, avoid=rows[0]["board"])
-
-
-def cross_check(
-    db: sqlite3.Connection, record: ResultRecord, board: str, tolerance: float, now: float
-) -> None:
-    """Compare a second result of a sample with the first."""
-    row = db.execute(
-        "SELECT board, logits FROM results WHERE sample = ?", (record.sample_id,)
-    ).fetchone()
-    if row["board"] == board:
-        return
-    first = np.frombuffer(row["logits"], "<f4")
-    second = np.asarray(record.logits, np.float32)
-    difference = float(np.max(np.abs(first - second))) if first.shape == second.shape else np.inf
-    scale = max(1.0, float(np.max(np.abs(first), initial=0.0)))
-    db.execute(
-        "INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?)",
-        (record.sample_id, board, difference, int(difference <= tolerance * scale), now),
-    )

@@ -15,7 +15,8 @@ import pytest
 
 from k230_lib.errors import InputError
 from k230_lib.inference.chunks import Chunk, QueuedSample
-from k230_lib.inference.queue import Failure, RunQueue
+from k230_lib.inference.queue import RunQueue
+from k230_lib.inference.queue_outcomes import Failure
 from k230_lib.inference.results import ResultRecord
 
 IDENTITY = {"model": "m", "dataset": "d"}

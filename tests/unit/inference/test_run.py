@@ -18,7 +18,7 @@ from k230_lib.dataset.manifest import load, shard_paths
 from k230_lib.dataset.shards import parse_list
 from k230_lib.errors import DatasetError, InputError, ModelError, ResultsError
 from k230_lib.inference.chunks import Chunk, pack
-from k230_lib.inference.queue import Failure
+from k230_lib.inference.queue_outcomes import Failure
 from k230_lib.inference.results import ResultRecord
 from k230_lib.inference.run import Run, RunSettings, queued_samples, reopen, samples_left
 from k230_lib.inference.runner import RunnerOptions, batch_command, bin_path, list_path

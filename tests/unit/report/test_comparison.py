@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from k230_lib.cli import app
 from k230_lib.errors import InputError, ResultsError
-from k230_lib.inference.queue import Failure
+from k230_lib.inference.queue_outcomes import Failure
 from k230_lib.inference.results import ResultRecord
 from k230_lib.inference.run import Run, RunSettings
 from k230_lib.model.contract import file_sha256
