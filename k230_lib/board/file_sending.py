@@ -104,14 +104,20 @@ def _prefix_sha256(plan: Plan, size: int) -> str:
 _PROBE = """\
 while IFS=' ' read -r size sha t; do
 have=-1 part=-1 psha=-
-if [ -f "$t" ]; then
- have=$(wc -c <"$t")
- [ "$have" -eq "$size" ] && { set -- $(sha256sum <"$t"); [ "$1" = "$sha" ] && have=same; }
-fi
+# twice: a check that still runs may move the part to its target between the two looks
+for look in 1 2; do
+ if [ -f "$t" ]; then
+  have=$(wc -c <"$t") || have=-1
+  [ "$have" -eq "$size" ] && set -- $(sha256sum <"$t") && [ "$1" = "$sha" ] && { have=same; break; }
+ fi
+ if [ -f "$t.part" ]; then
+  part=$(wc -c <"$t.part") && set -- $(sha256sum <"$t.part") && psha=$1 && break
+  part=-1
+ fi
+done
 if [ "$have" != same ]; then
  d=${t%%/*}
  %s
- if [ -f "$t.part" ]; then part=$(wc -c <"$t.part"); set -- $(sha256sum <"$t.part"); psha=$1; fi
  while [ ! -d "${d:-/}" ]; do d=${d%%/*}; done
  set -- $(df -P -k "${d:-/}" | tail -n 1); echo "$have $part $psha $4"
 else echo "same -1 - 0"; fi
