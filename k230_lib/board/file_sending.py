@@ -106,12 +106,14 @@ while IFS=' ' read -r size sha t; do
 have=-1 part=-1 psha=-
 # twice: a check that still runs may move the part to its target between the two looks
 for look in 1 2; do
+ [ -d "$t" ] && { have=folder; break; }
  if [ -f "$t" ]; then
   have=$(wc -c <"$t") || have=-1
   [ "$have" -eq "$size" ] && set -- $(sha256sum <"$t") && [ "$1" = "$sha" ] && { have=same; break; }
  fi
  if [ -f "$t.part" ]; then
-  part=$(wc -c <"$t.part") && set -- $(sha256sum <"$t.part") && psha=$1 && break
+  part=$(wc -c <"$t.part") && set -- $(sha256sum <"$t.part") && [ -n "$1" ] && {
+   psha=$1; break; }
   part=-1
  fi
 done
@@ -148,6 +150,12 @@ def probe_targets(
         if have == "same":
             result.append(None)
             continue
+        if have == "folder":
+            raise InputError(
+                f"{plan.request.target} is a folder, a file is to be put there",
+                board=shell.board,
+                hint="name the file in it.",
+            )
         kept = int(part)
         if kept <= 0 or kept > plan.size or _prefix_sha256(plan, kept) != part_sha:
             # A damaged part is written over, so its room is free.
@@ -221,13 +229,13 @@ def send_group(shell: BoardShell, plans: list[Plan]) -> None:
 
 
 def send_large(
-    shell: BoardShell, plan: Plan, advance: Callable[[int], None], *, check_later: bool = False
+    shell: BoardShell, plan: Plan, advance: Callable[[int], None], *, note: str | None = None
 ) -> int:
     """Send a file piece by piece; each piece says where it begins, so none counts twice.
 
     Args:
-        check_later: let the board check and move the file while the next one is on its way; what
-            came of it is to be asked by :func:`checked_later`.
+        note: let the board check and move the file while the next one is on its way, and write
+            what came of it into this file, which no one else knows; see :func:`checked_later`.
 
     Returns:
         Bytes sent.
@@ -237,30 +245,23 @@ def send_large(
     while True:
         piece = _content(plan, position, CHUNK)
         last = position + len(piece) >= plan.size
-        begin = f">{target}.part" if position == 0 else f">>{target}.part"
-        check = "" if position == 0 else f'[ "$(wc -c <{target}.part)" -eq {position} ] && '
-        script = f"{check}cat {begin}; r=$?\nwc -c <{target}.part\n"
-        if last and check_later:
-            script += _in_background(plan)
-        elif last:
-            script += _check_and_move(plan, then="sync && ")
-        answer = shell.run(f"{script}\nexit $r", stdin=piece)
-        if b"No space" in answer.stderr or b"Read-only" in answer.stderr:
-            shell.run(f"rm -f {target}.part")
-            checked_answer(shell, CommandResult(1, b"", answer.stderr), f"writing {target}")
+        script = f"{_receive(target, position) if piece else 'r=0'}\nwc -c <{target}.part\n"
+        if last:
+            script += _check_and_move(plan) if note is None else _in_background(plan, note)
+        answer = shell.run(f"{script}\nexit $r", stdin=piece or None)
         words = answer.text.split()
-        arrived = int(words[0]) if words and words[0].isdigit() else -1
-        whole = arrived == position + len(piece)
-        # A command that ran twice finds its part checked and moved already.
-        left_to_board = last and check_later and (whole or not words)
-        if "moved" in words or left_to_board:
+        if "moved" in words or "started" in words:
             advance(len(piece))
             return sent + len(piece)
-        if whole and not last:
+        arrived = int(words[0]) if words and words[0].isdigit() else -1
+        if arrived == position + len(piece) and not last:
             sent += len(piece)
             position = arrived
             advance(len(piece))
             continue
+        if b"No space" in answer.stderr or b"Read-only" in answer.stderr:
+            shell.run(f"rm -f {target}.part")
+            checked_answer(shell, CommandResult(1, b"", answer.stderr), f"writing {target}")
         failures += 1
         if failures >= ATTEMPTS:
             raise TransferError(
@@ -272,7 +273,14 @@ def send_large(
         position = 0
 
 
-def _check_and_move(plan: Plan, then: str = "") -> str:
+def _receive(target: str, position: int) -> str:
+    """Take a piece that begins at ``position``, unless it is there already; status in ``r``."""
+    if position == 0:
+        return f"cat >{target}.part; r=$?"
+    return f'[ "$(wc -c <{target}.part)" -eq {position} ] && cat >>{target}.part; r=$?'
+
+
+def _check_and_move(plan: Plan, then: str = "sync && ") -> str:
     """Prints ``moved``, or ``differs`` with the hash that was found."""
     target = shlex.quote(plan.request.target)
     mode = plan.request.mode
@@ -280,41 +288,39 @@ def _check_and_move(plan: Plan, then: str = "") -> str:
     return (
         f"set -- $(sha256sum <{target}.part)\n"
         f'if [ "$1" = {plan.sha256} ]; then {chmod}mv -f {target}.part {target} '
-        f"&& {then}echo moved; else h=$1\n"
+        f"&& {then}echo moved || echo differs unmoved; else h=$1\n"
         # The command may have run already, by a connection that tries again.
         f'set -- $(sha256sum <{target}) -; [ "$1" = {plan.sha256} ] && echo moved '
         '|| echo "differs $h"; fi 2>/dev/null'
     )
 
 
-def _note_of(plan: Plan) -> str:
-    """Where the board's check of a file leaves its answer; in memory, gone after a restart."""
-    name = hashlib.sha256(f"{plan.request.target} {plan.sha256}".encode()).hexdigest()
-    return f"/tmp/k230-check-{name[:16]}"
-
-
-def _in_background(plan: Plan) -> str:
-    note = _note_of(plan)
+def _in_background(plan: Plan, note: str) -> str:
+    """Prints ``started`` when the check goes on by itself, else what a check at once prints."""
+    part = f"{shlex.quote(plan.request.target)}.part"
     return (
-        f"rm -f {note}\n(\n{_check_and_move(plan)}\nmv {note}.new {note}\n) "
-        f"</dev/null >{note}.new 2>/dev/null &\necho $! >{note}.job"
+        f'if [ "$(wc -c <{part})" -eq {plan.size} ] && ( : >{note}.new ); then\n'
+        f"(\n{_check_and_move(plan, '')}\nmv {note}.new {note}\n) </dev/null >{note}.new &\n"
+        f"( echo $! >{note}.job ); echo started\n"
+        f"else\n{_check_and_move(plan)}\nfi 2>/dev/null"
     )
 
 
-def checked_later(shell: BoardShell, plans: Sequence[Plan]) -> list[bool]:
+def checked_later(shell: BoardShell, notes: Sequence[str]) -> list[bool]:
     """Which files the board has found right and moved; waits for its checks, one round trip."""
     script = (
         "c() { n=0\n"
-        "while [ -s $1.job ] && kill -0 $(cat $1.job) && [ $n -lt 60000 ]; do\n"
+        "while [ ! -e $1 ] && [ -s $1.job ] && kill -0 $(cat $1.job) && [ $n -lt 60000 ]; do\n"
         "usleep 10000; n=$((n+1)); done\n"
-        "cat $1 || echo lost; rm -f $1 $1.job $1.new; }\nexec 2>/dev/null\n"
+        'set -- $1 $(cat $1); echo "${2:-lost}"; rm -f $1 $1.job $1.new; }\n'
+        "exec 2>/dev/null\n"
     )
-    script += "\n".join(f"c {_note_of(plan)}" for plan in plans) + "\nsync"
+    script += "\n".join(f"c {note}" for note in notes) + "\nsync"
     answer = checked_answer(shell, shell.run(script), "asking what became of files")
-    words = [line.split()[0] for line in answer.text.splitlines() if line.strip()]
-    if len(words) != len(plans):
+    words = answer.text.split()
+    if len(words) != len(notes):
         raise BoardCommandError(
-            f"{len(plans)} answers about files expected, {len(words)} came", board=shell.board
+            f"{len(notes)} answers about files expected, {len(words)} came", board=shell.board
         )
     return [word == "moved" for word in words]
 

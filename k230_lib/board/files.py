@@ -8,6 +8,7 @@ may run twice when a connection breaks, therefore each piece says where it belon
 from __future__ import annotations
 
 import hashlib
+import secrets
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -103,16 +104,14 @@ def put_many(
     travel together, and the board checks a large one while the next is on its way.
 
     Returns:
-        One outcome per request, in order.
+        One outcome per request, in order. Of several for one target the last counts, the others
+        are not sent.
     """
     outcomes: dict[int, PutOutcome] = {}
-    missing: list[tuple[int, Plan]] = []
-    plans = [plan_of(request) for request in requests]
-    for number, resumed in enumerate(probe_targets(shell, plans)):
-        if resumed is None:
-            outcomes[number] = PutOutcome(False, 0)
-        else:
-            missing.append((number, resumed))
+    last = {request.target: number for number, request in enumerate(requests)}
+    wanted = sorted(last.values())
+    found = probe_targets(shell, [plan_of(requests[number]) for number in wanted])
+    missing = [(n, plan) for n, plan in zip(wanted, found, strict=True) if plan is not None]
     total = sum(plan.size - plan.part_size for _, plan in missing)
     done = 0
 
@@ -129,20 +128,23 @@ def put_many(
             outcomes[number] = PutOutcome(True, plan.size)
             advance(plan.size)
     large = [(n, p) for n, p in missing if not is_small(p)]
-    for number, plan in large:
-        # the last one's check has no transfer to hide behind
-        later = plan is not large[-1][1]
-        outcomes[number] = PutOutcome(True, send_large(shell, plan, advance, check_later=later))
-    for number, sent in _sent_again(shell, large[:-1]):
+    # in the board's memory, and with a name that no earlier run has used
+    notes = [f"/tmp/k230-check-{secrets.token_hex(6)}" for _ in large[:-1]]
+    # the last one's check has no transfer to hide behind
+    for (number, plan), note in zip(large, [*notes, None], strict=False):
+        outcomes[number] = PutOutcome(True, send_large(shell, plan, advance, note=note))
+    for number, sent in _sent_again(shell, large[:-1], notes):
         outcomes[number] = PutOutcome(True, outcomes[number].bytes_sent + sent)
-    return [outcomes[number] for number in range(len(requests))]
+    return [outcomes.get(number, PutOutcome(False, 0)) for number in range(len(requests))]
 
 
-def _sent_again(shell: BoardShell, sent: list[tuple[int, Plan]]) -> Iterator[tuple[int, int]]:
+def _sent_again(
+    shell: BoardShell, sent: list[tuple[int, Plan]], notes: list[str]
+) -> Iterator[tuple[int, int]]:
     """Ask for the checks left to the board; send anew what was damaged: (number, bytes)."""
     if not sent:
         return
-    right = checked_later(shell, [plan for _, plan in sent])
+    right = checked_later(shell, notes)
     for (number, plan), is_right in zip(sent, right, strict=True):
         again = None if is_right else probe_targets(shell, [plan])[0]
         if again is not None:

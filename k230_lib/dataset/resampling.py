@@ -9,6 +9,7 @@ else, and an installation without a C compiler, takes Pillow itself and is only 
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -23,7 +24,19 @@ Pixels = npt.NDArray[np.uint8]
 _FILTERS = {Image.Resampling.BILINEAR: 0, Image.Resampling.BICUBIC: 1}
 # Beyond this ratio of height to width Pillow may resample rows before columns.
 _TALLEST = 2
-_CHECKED_SIZES = ((61, 47), (47, 61), (40, 80), (33, 20), (90, 32), (32, 50))
+# Beyond so many pixels Pillow is as fast: what the crop keeps is found among more that it drops.
+_LARGE = 800_000
+# Pixels of a resized picture (1 GiB); more only come from one that is a line.
+_LARGEST_RESIZED = 1 << 28
+# width, height, resized shorter side, cropped side
+_CHECKED = (
+    (500, 375, 256, 224),
+    (61, 47, 32, 27),
+    (47, 61, 32, 27),
+    (40, 80, 32, 27),
+    (33, 20, 32, 32),
+    (90, 32, 32, 31),
+)
 
 
 def resize_and_crop(
@@ -41,11 +54,19 @@ def resize_and_crop(
         uint8, planar: [3, side, side]; not writable.
 
     Raises:
-        MemoryError: the resized image does not fit.
+        MemoryError: the resized image would be larger than 2**28 pixels.
     """
+    if math.prod(resized(image.size, shorter)) > _LARGEST_RESIZED:
+        raise MemoryError
     function = _proved()
-    fits = image.mode == "RGB" and side <= shorter and image.height <= _TALLEST * image.width
-    if function is not None and fits and method in _FILTERS:
+    if (
+        function is not None
+        and method in _FILTERS
+        and image.mode == "RGB"
+        and side <= shorter
+        and image.height <= _TALLEST * image.width
+        and image.width * image.height <= _LARGE
+    ):
         return function(image, shorter, side, method)
     return _by_pillow(image, shorter, side, method)
 
@@ -73,11 +94,11 @@ def _proved() -> _Resize | None:
     if function is None:
         return None
     source = np.random.default_rng(0)
-    for width, height in _CHECKED_SIZES:
+    for width, height, shorter, side in _CHECKED:
         image = Image.fromarray(source.integers(0, 256, (height, width, 3), np.uint8))
         for method in _FILTERS:
-            wanted = _by_pillow(image, 32, 27, method)
-            if not np.array_equal(function(image, 32, 27, method), wanted):
+            wanted = _by_pillow(image, shorter, side, method)
+            if not np.array_equal(function(image, shorter, side, method), wanted):
                 return None
     return function
 

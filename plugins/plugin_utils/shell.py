@@ -36,7 +36,7 @@ class AnsibleShell:
         self, script: str, *, stdin: bytes | None = None, timeout: float | None = None
     ) -> CommandResult:
         """Run ``script`` by the board's ``/bin/sh``; see ``BoardShell.run``."""
-        if stdin is None:
+        if not stdin:
             # Ansible gives a pseudo terminal as standard input; a script that reads would wait.
             script = f"exec </dev/null\n{script}"
         if timeout is not None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,6 +67,38 @@ def test_what_has_arrived_is_not_sent_again(make_rack: Make, make_world: Make, s
     assert sent == total - before
     assert look(rack.shell(board), shards, 0).send == ()
     assert _kept(rack.shell(board), shards) == total
+
+
+def test_a_part_that_has_arrived_whole_is_only_put_in_place(
+    make_rack: Make, tmp_path: Path
+) -> None:
+    """Through Ansible's own connection: without data its standard input is a terminal."""
+    rack: Rack = make_rack(1)
+    board = rack.boards[0]
+    content = random.Random(3).randbytes(1_500_000)
+    (tmp_path / "source").write_bytes(content)
+    shell = rack.shell(board)
+    shell.run("mkdir -p /sharefs/k230/shards; cat >/sharefs/k230/shards/x.part", stdin=content)
+    done = subprocess.run(
+        [
+            Path(sys.executable).with_name("ansible"),
+            *("all", "-i", f"{board.settings.address},", "-u", "root"),
+            f"--ssh-common-args={' '.join(board.ssh_options())}",
+            *("-m", "k230.executorch.put"),
+            *("-a", f"src={tmp_path / 'source'} dest=/sharefs/k230/shards/x"),
+        ],
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "ANSIBLE_SSH_CONTROL_PATH_DIR": str(rack.sockets)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "CHANGED" in done.stdout
+    found = probe_files(shell, ["/sharefs/k230/shards/x", "/sharefs/k230/shards/x.part"])
+    assert found[0].sha256 == hashlib.sha256(content).hexdigest()
+    assert found[1].size == -1
 
 
 def test_a_damaged_shard_is_not_taken_for_one(make_rack: Make, make_world: Make) -> None:

@@ -48,6 +48,7 @@ class LocalShell:
         self.twice = False
         self.stderr: bytes | None = None
         self.before_asking = ""
+        self.notes = "/tmp/k230-check"
         self.cut_after: int | None = None
         self.bytes_arrived = 0
 
@@ -55,6 +56,7 @@ class LocalShell:
         self, script: str, *, stdin: bytes | None = None, timeout: float | None = None
     ) -> CommandResult:
         self.round_trips += 1
+        script = script.replace("/tmp/k230-check", self.notes)
         data = stdin or b""
         self.bytes_sent += len(data)
         if self.stderr is not None and "cat >" in script:
@@ -83,8 +85,10 @@ class LocalShell:
 
 
 @pytest.fixture
-def shell() -> LocalShell:
-    return LocalShell()
+def shell(tmp_path: Path) -> LocalShell:
+    made = LocalShell()
+    made.notes = f"{tmp_path}/.note"
+    return made
 
 
 @pytest.fixture(autouse=True)
@@ -230,12 +234,33 @@ def test_damage_of_any_large_file_is_sent_again(
 
 def test_a_check_that_died_is_made_again(shell: LocalShell, tmp_path: Path) -> None:
     requests = large_requests(tmp_path)
-    for dead in ("rm -f /tmp/k230-check-*", "kill -9 $(cat /tmp/k230-check-*.job)"):
+    for dead in (f"rm -f {shell.notes}-*", f"kill -9 $(cat {shell.notes}-*.job)"):
         shell.before_asking = dead
         put_many(shell, requests)
         assert_all_there(requests)
         for request in requests:
             Path(request.target).unlink()
+
+
+def test_without_room_for_notes_the_board_checks_at_once(shell: LocalShell, tmp_path: Path) -> None:
+    requests = large_requests(tmp_path)
+    shell.notes = "/proc/k230-check"
+    put_many(shell, requests)
+    assert_all_there(requests)
+
+
+def test_of_two_files_for_one_target_the_last_counts(shell: LocalShell, tmp_path: Path) -> None:
+    target = str(tmp_path / "file")
+    old, new = PutRequest(noise(100 << 10, seed=1), target), PutRequest(noise(9, seed=2), target)
+    first, second = put_many(shell, [old, new])
+    assert (first.bytes_sent, second.bytes_sent) == (0, 9)
+    assert Path(target).read_bytes() == new.source
+
+
+def test_a_folder_is_no_target(shell: LocalShell, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=r"^board1: .*/folder is a folder"):
+        put_file(shell, b"x", str(tmp_path / "folder"))
 
 
 def test_a_cut_between_large_files_sends_nothing_twice(shell: LocalShell, tmp_path: Path) -> None:

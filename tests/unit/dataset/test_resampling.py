@@ -67,3 +67,9 @@ def test_flat_and_striped_pictures_do_not_overflow(value: int) -> None:
     for image in (Image.new("RGB", (120, 90), (value,) * 3), Image.fromarray(stripes)):
         got = resize_and_crop(image, 64, 64, BICUBIC)
         np.testing.assert_array_equal(got, _wanted(image, 64, 64, BICUBIC))
+
+
+@pytest.mark.parametrize("size", [(3_000_000, 1), (1, 3_000_000)])
+def test_a_line_is_refused_before_memory_is_asked_for(size: tuple[int, int]) -> None:
+    with pytest.raises(MemoryError):
+        resize_and_crop(Image.new("RGB", size), 256, 224, BILINEAR)
