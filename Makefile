@@ -68,7 +68,7 @@ test: lint ## everything that the gate runs
 	pytest tests/unit
 	pytest tests/integration -m 'not fault' --durations=25
 
-faults: setup-test ## long fault and scale runs (about an hour)
+faults: setup-test ## long fault and scale runs (35 minutes)
 	pytest tests/faults tests/integration -m fault
 
 # All of them run, also behind one that misses what it requires. Only ratios on an idle machine count.
