@@ -12,6 +12,9 @@ MAKE_ROOM = (
     "partition."
 )
 
+SIZE_OF = 'size_of() { set -- $(ls -lnL "$1" 2>/dev/null); echo "${5:--1}"; }\n'
+"""A shell function: bytes of a file, -1 without one. ``wc -c`` of busybox would read it all."""
+
 
 def checked_answer(shell: BoardShell, answer: CommandResult, doing: str) -> CommandResult:
     """Turn what a failed command says into the kind of failure it is."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ..errors import BoardCommandError, BoardSpaceError, InputError, TransferError
-from .file_answers import MAKE_ROOM, checked_answer, lines_of
+from .file_answers import MAKE_ROOM, SIZE_OF, checked_answer, lines_of
 from .shell import BoardShell, CommandResult
 
 CHUNK = 12 << 20
@@ -102,17 +102,18 @@ def _prefix_sha256(plan: Plan, size: int) -> str:
 
 
 _PROBE = """\
+%s
 while IFS=' ' read -r size sha t; do
 have=-1 part=-1 psha=-
 # twice: a check that still runs may move the part to its target between the two looks
 for look in 1 2; do
  [ -d "$t" ] && { have=folder; break; }
  if [ -f "$t" ]; then
-  have=$(wc -c <"$t") || have=-1
+  have=$(size_of "$t")
   [ "$have" -eq "$size" ] && set -- $(sha256sum <"$t") && [ "$1" = "$sha" ] && { have=same; break; }
  fi
  if [ -f "$t.part" ]; then
-  part=$(wc -c <"$t.part") && set -- $(sha256sum <"$t.part") && [ -n "$1" ] && {
+  part=$(size_of "$t.part"); set -- $(sha256sum <"$t.part") && [ -n "$1" ] && {
    psha=$1; break; }
   part=-1
  fi
@@ -132,7 +133,7 @@ def probe_targets(
     """None for each file that is right already, else its plan with the part that can be kept."""
     if not plans:
         return []
-    script = _PROBE % ('mkdir -p "${d:-/}" || exit 1' if prepare else ":")
+    script = _PROBE % (SIZE_OF, 'mkdir -p "${d:-/}" || exit 1' if prepare else ":")
     lines = lines_of(f"{p.size} {p.sha256} {p.request.target}" for p in plans)
     answer = checked_answer(
         shell, shell.run(script, stdin=lines), f"preparing {plans[0].request.target}"
@@ -245,7 +246,8 @@ def send_large(
     while True:
         piece = _content(plan, position, CHUNK)
         last = position + len(piece) >= plan.size
-        script = f"{_receive(target, position) if piece else 'r=0'}\nwc -c <{target}.part\n"
+        script = f"{SIZE_OF}{_receive(target, position) if piece else 'r=0'}\n"
+        script += f"n=$(size_of {target}.part); echo $n\n"
         if last:
             script += _check_and_move(plan) if note is None else _in_background(plan, note)
         answer = shell.run(f"{script}\nexit $r", stdin=piece or None)
@@ -277,7 +279,7 @@ def _receive(target: str, position: int) -> str:
     """Take a piece that begins at ``position``, unless it is there already; status in ``r``."""
     if position == 0:
         return f"cat >{target}.part; r=$?"
-    return f'[ "$(wc -c <{target}.part)" -eq {position} ] && cat >>{target}.part; r=$?'
+    return f'[ "$(size_of {target}.part)" -eq {position} ] && cat >>{target}.part; r=$?'
 
 
 def _check_and_move(plan: Plan, then: str = "sync && ") -> str:
@@ -296,13 +298,16 @@ def _check_and_move(plan: Plan, then: str = "sync && ") -> str:
 
 
 def _in_background(plan: Plan, note: str) -> str:
-    """Prints ``started`` when the check goes on by itself, else what a check at once prints."""
-    part = f"{shlex.quote(plan.request.target)}.part"
+    """Prints ``started`` when the check goes on by itself, else what a check at once prints.
+
+    ``n`` has the size of the part.
+    """
     return (
-        f'if [ "$(wc -c <{part})" -eq {plan.size} ] && ( : >{note}.new ); then\n'
+        # not by 2>/dev/null behind fi: the check would hold the kept copy, and so the session
+        f'exec 2>/dev/null\nif [ "$n" -eq {plan.size} ] && ( : >{note}.new ); then\n'
         f"(\n{_check_and_move(plan, '')}\nmv {note}.new {note}\n) </dev/null >{note}.new &\n"
         f"( echo $! >{note}.job ); echo started\n"
-        f"else\n{_check_and_move(plan)}\nfi 2>/dev/null"
+        f"else\n{_check_and_move(plan)}\nfi"
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import BoardCommandError, TransferError
-from .file_answers import checked_answer, lines_of, parse_df
+from .file_answers import SIZE_OF, checked_answer, lines_of, parse_df
 from .file_sending import (
     ATTEMPTS,
     CHUNK,
@@ -224,8 +224,8 @@ def fetch_file(
 def probe_files(shell: BoardShell, paths: Sequence[str]) -> list[RemoteFile]:
     """Size and SHA-256 of files on the board, in one round trip."""
     script = (
-        "while IFS= read -r t; do\n"
-        'if [ -f "$t" ]; then set -- $(sha256sum <"$t"); echo "$(wc -c <"$t")" "$1"\n'
+        f"{SIZE_OF}while IFS= read -r t; do\n"
+        'if [ -f "$t" ]; then set -- $(sha256sum <"$t"); echo "$(size_of "$t")" "$1"\n'
         "else echo -1 -; fi; done"
     )
     answer = checked_answer(shell, shell.run(script, stdin=lines_of(paths)), "looking at files")
