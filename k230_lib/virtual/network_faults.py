@@ -30,6 +30,8 @@ class NetworkFaults:
         self._linux = linux
         self._rate = 0
         self._stalled = threading.Event()
+        self._cleared = 0
+        self._acting = threading.Lock()
         self._shape()
 
     def cut(self, after_bytes: int) -> None:
@@ -51,7 +53,12 @@ class NetworkFaults:
         self._later(seconds, lambda: self._linux.run("/usr/sbin/sshd"))
 
     def clear(self) -> None:
-        """Let the network be healthy again (a refusing server stays so for its time)."""
+        """Let the network be healthy again (a refusing server stays so for its time).
+
+        What waits for its bytes to pass does not happen any more.
+        """
+        with self._acting:
+            self._cleared += 1
         self._rate = 0
         self._stalled.clear()
         self._shape()
@@ -98,12 +105,17 @@ class NetworkFaults:
             return
         counter = Path(f"/sys/class/net/{self._link}/statistics/tx_bytes")
         limit = int(counter.read_text()) + after_bytes
+        cleared = self._cleared
 
         def watch() -> None:
             try:
                 while int(counter.read_text()) < limit:
                     time.sleep(_POLL_SECONDS)
-                action()
+                    if self._cleared != cleared:
+                        return
+                with self._acting:
+                    if self._cleared == cleared:
+                        action()
             except (OSError, VirtualBoardError):
                 return  # the board went down first
 

@@ -98,6 +98,13 @@ def test_ssh_cut_in_the_middle(bench) -> None:
     assert int(bench.sh("wc -c </sharefs/upload")) == 4_000_000
 
 
+def test_a_cut_that_waits_for_its_bytes_can_be_called_off(bench) -> None:
+    bench.board.faults.ssh_cut(after_bytes=500_000)
+    bench.board.faults.clear()
+    _upload(bench, 2_000_000)
+    assert int(bench.sh("wc -c </sharefs/upload")) == 2_000_000
+
+
 def test_ssh_stall_and_recovery(bench) -> None:
     bench.board.faults.ssh_stall(1.5)
     started = time.monotonic()
