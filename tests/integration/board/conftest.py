@@ -6,6 +6,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,10 +92,10 @@ class SimulatedBoard:
 def make_board(tmp_path: Path) -> Iterator[Callable[..., SimulatedBoard]]:
     boards: list[SimulatedBoard] = []
 
-    def make(**options: object) -> SimulatedBoard:
+    def make(**options: Any) -> SimulatedBoard:
         folder = tmp_path / f"board{len(boards)}" / "sharefs"
         folder.mkdir(parents=True)
-        boards.append(SimulatedBoard(folder, **options))  # type: ignore[arg-type]
+        boards.append(SimulatedBoard(folder, **options))
         return boards[-1]
 
     yield make

@@ -265,7 +265,7 @@ def test_a_folder_is_no_target(shell: LocalShell, tmp_path: Path) -> None:
 
 def test_a_cut_between_large_files_sends_nothing_twice(shell: LocalShell, tmp_path: Path) -> None:
     requests = large_requests(tmp_path)
-    total = sum(len(request.source) for request in requests)  # type: ignore[arg-type]
+    total = sum(len(request.source) for request in requests if isinstance(request.source, bytes))
     source = random.Random(4)
     sent = 0
     for _ in range(40):
